@@ -1,5 +1,5 @@
-# From captions and images to the CLIP-R-Precision table. Each stage is a file in rules/ and a package in
-# compclip/ of the same name.
+# From captions and images to the CLIP-R-Precision table. Each stage is a file in rules/ and a
+# package in compclip/ of the same name.
 from snakemake.utils import min_version
 
 min_version("9.27")

@@ -1,9 +1,11 @@
-"""Train a text-to-image model that sees held-out pairs in known numbers of images, and measure what it draws of them.
+"""Train a text-to-image model that sees held-out pairs in known numbers of images, and measure what
+it draws of them.
 
-Each held-out pair of the config's run gets a dose (``benchmarks.dosing``): so many images of it are added to the
-training list. One training sees all doses. The run's judges score the model's images, and the fraction of prompts whose
-pair is drawn is estimated by pair, on the scale of the anchors, and drawn against the number of training images, beside
-that of matched seen pairs. A finished or killed part is not done again.
+Each held-out pair of the config's run gets a dose (``benchmarks.dosing``): so many images of it are
+added to the training list. One training sees all doses. The run's judges score the model's images,
+and the fraction of prompts whose pair is drawn is estimated by pair, on the scale of the anchors,
+and drawn against the number of training images, beside that of matched seen pairs. A finished or
+killed part is not done again.
 """
 
 import hashlib
@@ -34,7 +36,15 @@ from compclip.core.heldout import pair_names, read_heldout
 from compclip.core.section import SeedNumber
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, SPLIT
-from compclip.io import atomic_folder, json_lines, read_frame, read_json, read_table, write_json, write_text
+from compclip.io import (
+    atomic_folder,
+    json_lines,
+    read_frame,
+    read_json,
+    read_table,
+    write_json,
+    write_text,
+)
 from compclip.plot.drawing import GRAY, SERIES_COLORS, WIDTH, empty, finish, save, style
 from compclip.plot.labels import interval, percent
 from compclip.report.composed import Measured, measured
@@ -49,26 +59,50 @@ LAW_IMAGES = 15  # of a pair, with which the known law draws it in 63 % of the p
 BEGIN, END = "<!-- measured by `make doses` -->", "<!-- end of doses -->"
 HELD_OUT, SEEN = "held-out pairs", "matched seen pairs"
 # The color, mark and filling of each curve.
-LOOKS = {HELD_OUT: (SERIES_COLORS[1], "o", SERIES_COLORS[1]), SEEN: (SERIES_COLORS[0], "s", "white")}
+LOOKS = {
+    HELD_OUT: (SERIES_COLORS[1], "o", SERIES_COLORS[1]),
+    SEEN: (SERIES_COLORS[0], "s", "white"),
+}
 
 
 class Doses(Command):
-    """Give held-out pairs back in known doses, train a model, draw, score; write the curve into docs/learned.md."""
+    """Give held-out pairs back in known doses, train a model, draw, score; write the curve into
+    docs/learned.md.
+    """
 
-    config: Path = Field(Path("presets/doses.yaml"), description="a config of drawn birds with one diffusers generator")
-    cores: int = Field(os.cpu_count() or 1, ge=1, le=1_000_000, description="cores of the workflow and the training")
-    doses: list[int] = Field([0, 1, 3, 10, 30, 100], min_length=1, description="images of a held-out pair in training")
+    config: Path = Field(
+        Path("presets/doses.yaml"),
+        description="a config of drawn birds with one diffusers generator",
+    )
+    cores: int = Field(
+        os.cpu_count() or 1,
+        ge=1,
+        le=1_000_000,
+        description="cores of the workflow and the training",
+    )
+    doses: list[int] = Field(
+        [0, 1, 3, 10, 30, 100], min_length=1, description="images of a held-out pair in training"
+    )
     seed: SeedNumber = Field(0, description="of the choice of doses and of the training")
-    size: int = Field(32, ge=8, le=512, description="width and height of the model's pictures in pixels")
+    size: int = Field(
+        32, ge=8, le=512, description="width and height of the model's pictures in pixels"
+    )
     channels: list[int] = Field(
         [64, 128, 256], min_length=2, description="of each level of the network; multiples of 32"
     )
     steps: int = Field(20_000, ge=1, le=100_000_000, description="of the training")
     batch: int = Field(64, ge=1, le=100_000, description="images of a step")
     lr: float = Field(5e-4, gt=0, le=1, description="the highest learning rate")
-    every: int = Field(500, ge=1, le=100_000_000, description="steps from one checkpoint to the next")
-    law: bool = Field(False, description="draw by a known law instead of training, and print what the curve says of it")
-    docs: Path = Field(ROOT / "docs", description="folder of learned.md, pictures/ and results/, which are written")
+    every: int = Field(
+        500, ge=1, le=100_000_000, description="steps from one checkpoint to the next"
+    )
+    law: bool = Field(
+        False,
+        description="draw by a known law instead of training, and print what the curve says of it",
+    )
+    docs: Path = Field(
+        ROOT / "docs", description="folder of learned.md, pictures/ and results/, which are written"
+    )
 
     @property
     def training(self) -> dict[str, Any]:
@@ -92,13 +126,27 @@ class Place:
 
 
 def place_of(config: Config, where: Path) -> Place:
-    """Return the places of a config's run; raise UserError if it is not of the kind that doses need."""
-    require(config.dataset.source == "sketch", where, "doses need drawn birds", "set dataset.source to sketch")
+    """Return the places of a config's run; raise UserError if it is not of the kind that doses
+    need.
+    """
+    require(
+        config.dataset.source == "sketch",
+        where,
+        "doses need drawn birds",
+        "set dataset.source to sketch",
+    )
     require(len(config.compositions) == 1, where, "several compositions", "name one composition")
-    models = [generator for generator in config.generate.generators if generator.kind == "diffusers"]
+    models = [
+        generator for generator in config.generate.generators if generator.kind == "diffusers"
+    ]
     require(len(models) == 1, where, f"{len(models)} generators of kind diffusers", "name one")
     remedy = "set its training_data to other, because the model sees held-out pairs"
-    require(models[0].trained_on != "split", where, f"training_data of {models[0].name} is split", remedy)
+    require(
+        models[0].trained_on != "split",
+        where,
+        f"training_data of {models[0].name} is split",
+        remedy,
+    )
     dataset = config.dataset.name or config.dataset.source
     layout = Layout(ROOT / config.results, dataset, config.compositions[0], config.judge.share)
     return Place(config, layout, models[0].name, ROOT / models[0].options["model"])
@@ -110,7 +158,8 @@ def run_workflow(command: Doses, *targets: str) -> None:
 
 
 def write_training_list(command: Doses, place: Place) -> None:
-    """Write the training list with the images of the doses, doses.json and settings.json, unless they are there.
+    """Write the training list with the images of the doses, doses.json and settings.json, unless
+    they are there.
 
     Raises:
         UserError: they are of other settings, or the audit counts other doses in the list.
@@ -129,7 +178,9 @@ def write_training_list(command: Doses, place: Place) -> None:
     source: Any = getattr(place.config.dataset, place.config.dataset.source)
     world = place.config.seeds.world
     assert world is not None, "seeds are complete"
-    doses = choose_doses(read_heldout(place.layout.place / "heldout.json"), command.doses, command.seed)
+    doses = choose_doses(
+        read_heldout(place.layout.place / "heldout.json"), command.doses, command.seed
+    )
     place.data.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(place.data) as folder:
         birds = further_birds(source, world, doses, place.layout.composition)
@@ -142,21 +193,37 @@ def write_training_list(command: Doses, place: Place) -> None:
         write_text(json_lines(captions), folder / "train.jsonl")
         write_json(doses, folder / "doses.json")
         write_json(settings, folder / "settings.json")
-    cli.log.info("%d images of %d held-out pairs added to the training list", added["image_id"].nunique(), len(doses))
+    cli.log.info(
+        "%d images of %d held-out pairs added to the training list",
+        added["image_id"].nunique(),
+        len(doses),
+    )
 
 
 def train(command: Doses, place: Place) -> None:
     """Train the model, unless it is trained; a killed training resumes."""
     if (place.model / "model_index.json").is_file():
         return
-    options: dict[str, Any] = {"captions": place.data / "train.jsonl", "images": place.layout.results}
-    options |= {"output": place.model, "every": command.every, "threads": command.cores} | command.training
+    options: dict[str, Any] = {
+        "captions": place.data / "train.jsonl",
+        "images": place.layout.results,
+    }
+    options |= {
+        "output": place.model,
+        "every": command.every,
+        "threads": command.cores,
+    } | command.training
     words = [sys.executable, "-m", "examples.diffusion.train"]
     for name, value in options.items():
         values = value if isinstance(value, list) else [value]
         words += [f"--{name}", *map(str, values)]
     done = subprocess.run(words, cwd=ROOT)
-    require(done.returncode == 0, place.model, f"the training ended with {done.returncode}", "see its lines above")
+    require(
+        done.returncode == 0,
+        place.model,
+        f"the training ended with {done.returncode}",
+        "see its lines above",
+    )
 
 
 def images_of_pairs(place: Place) -> dict[str, int]:
@@ -174,7 +241,9 @@ def read_measured(place: Place) -> tuple[Measured, Choices]:
     config = place.config
     names = [generator.name for generator in config.generate.generators]
     params = SimpleNamespace(generators=names, judges=config.judges, oracle=[])
-    classes = class_names(read_table(place.layout.data / "captions.parquet", CAPTIONS, ["image_id", "class_id"]))
+    classes = class_names(
+        read_table(place.layout.data / "captions.parquet", CAPTIONS, ["image_id", "class_id"])
+    )
     found = measured([*read_all_scores(place.layout, params, classes)], config.anchors)
     remedy = "add faithful, memorizer and usual to generate.generators"
     if found is None:
@@ -183,20 +252,27 @@ def read_measured(place: Place) -> tuple[Measured, Choices]:
 
 
 def curve_of(
-    scale: Scale, choices: Choices, doses: Mapping[str, int], images: Mapping[str, int], levels: Sequence[int]
+    scale: Scale,
+    choices: Choices,
+    doses: Mapping[str, int],
+    images: Mapping[str, int],
+    levels: Sequence[int],
 ) -> pd.DataFrame:
-    """Return what a generator draws by the number of training images of a pair, on the scale of the run.
+    """Return what a generator draws by the number of training images of a pair, on the scale of the
+    run.
 
     Args:
         scale: of the run.
         choices: of the judges for the generator's images.
         doses: of each held-out pair.
         images: the number of training images of each seen pair.
-        levels: the doses. A seen pair belongs to the highest one that is at most its number of images.
+        levels: the doses. A seen pair belongs to the highest one that is at most its number of
+            images.
 
     Returns:
-        Columns curve, level, pair (null: the mean over the prompts of the level), images (of a mean: the geometric mean
-        over pairs), pairs, prompts, drawn, and its 95 % interval for the same pairs and judges, low and high.
+        Columns curve, level, pair (null: the mean over the prompts of the level), images (of a
+        mean: the geometric mean over pairs), pairs, prompts, drawn, and its 95 % interval for the
+        same pairs and judges, low and high.
     """
     names = scale.prompts["pair"]
     level_of = np.sort(levels)
@@ -212,7 +288,9 @@ def curve_of(
             by_pair = scale.draws_by_pair(choices, chosen)
             center = np.expm1(np.mean([np.log1p(counts[pair]) for pair in by_pair]))
             rows_of_level = [curve_row(scale.draws(choices, chosen), round(float(center), 1), None)]
-            rows_of_level += [curve_row(fraction, counts[pair], pair) for pair, fraction in by_pair.items()]
+            rows_of_level += [
+                curve_row(fraction, counts[pair], pair) for pair, fraction in by_pair.items()
+            ]
             tables.append(pd.DataFrame(rows_of_level).assign(curve=curve, level=level))
     columns = ["curve", "level", "pair", "images", "pairs", "prompts", "drawn", "low", "high"]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
@@ -222,7 +300,11 @@ def curve_of(
 def curve_row(fraction: Fraction, images: float, pair: str | None) -> dict[str, Any]:
     """Return a row of the curve, of one pair or of a level."""
     counts = {"pair": pair, "images": images, "pairs": fraction.pairs, "prompts": fraction.prompts}
-    return counts | {"drawn": fraction.value, "low": fraction.same_pairs_low, "high": fraction.same_pairs_high}
+    return counts | {
+        "drawn": fraction.value,
+        "low": fraction.same_pairs_low,
+        "high": fraction.same_pairs_high,
+    }
 
 
 def draw_curve(curve: pd.DataFrame, seen: Fraction | None, note: str) -> Figure:
@@ -249,17 +331,24 @@ def _draw_marks(axes: Axes, table: pd.DataFrame, name: str) -> None:
     color, mark, face = LOOKS[name]
     of_pair = table["pair"].notna()
     pairs, means = table[of_pair], table[~of_pair].sort_values("images")
-    axes.plot(pairs["images"], 100 * pairs["drawn"], mark, color=color, mfc=face, markersize=3, alpha=0.5)
-    axes.vlines(means["images"], 100 * means["low"], 100 * means["high"], color=color, linewidth=2.0)
+    axes.plot(
+        pairs["images"], 100 * pairs["drawn"], mark, color=color, mfc=face, markersize=3, alpha=0.5
+    )
+    axes.vlines(
+        means["images"], 100 * means["low"], 100 * means["high"], color=color, linewidth=2.0
+    )
     axes.plot(means["images"], 100 * means["drawn"], "-", color=color, linewidth=1.0)
-    axes.plot(means["images"], 100 * means["drawn"], mark, color=color, mfc=face, markersize=6, label=name)
+    axes.plot(
+        means["images"], 100 * means["drawn"], mark, color=color, mfc=face, markersize=6, label=name
+    )
 
 
 def about_training(command: Doses) -> str:
     """Return the sizes of the picture, of the network and of the training."""
     channels = ", ".join(map(str, command.channels))
     return (
-        f"pictures of {command.size} x {command.size} pixels, {channels} channels, {command.steps:,} steps of"
+        f"pictures of {command.size} x {command.size} pixels, {channels} channels, "
+        f"{command.steps:,} steps of"
         f" {command.batch} images, seed {command.seed}"
     )
 
@@ -271,14 +360,25 @@ def conclusion(seen: Fraction | None) -> str:
     value = f"s = {percent(seen.value)} % {interval(seen.same_pairs_low, seen.same_pairs_high)}"
     if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
         least = f"{100 * LEAST_DRAWN:.0f} %"
-        return f"{value}: not above {least}, so the curve does not tell what images of a held-out pair add."
+        return (
+            f"{value}: not above {least}, so the curve does not tell what images of a held-out "
+            "pair add."
+        )
     return f"{value}: the model draws matched seen pairs."
 
 
 def lines_of(curve: pd.DataFrame, seen: Fraction | None, command: Doses) -> list[str]:
     """Return the measured part of docs/learned.md."""
-    lines = [f"`make doses`, {datetime.now(UTC):%Y-%m-%d}: {about_training(command)}. {conclusion(seen)}", ""]
-    lines += ["![Fraction of images that show the pair, by the pair's images in training](pictures/doses.svg)", ""]
+    lines = [
+        f"`make doses`, {datetime.now(UTC):%Y-%m-%d}: {about_training(command)}. "
+        f"{conclusion(seen)}",
+        "",
+    ]
+    lines += [
+        "![Fraction of images that show the pair, by the pair's images in "
+        "training](pictures/doses.svg)",
+        "",
+    ]
     lines += [
         "| training images | held-out pairs | drawn, % | matched seen pairs | drawn, % |",
         "|--:|--:|---|--:|---|",
@@ -299,34 +399,57 @@ def write_documents(curve: pd.DataFrame, seen: Fraction | None, command: Doses) 
     for name in ("pictures", "results"):
         (command.docs / name).mkdir(exist_ok=True)
     note = (
-        "Draws the pair: between the usual pair (0) and the reference (100). Small marks: pairs; large: means over the"
-        " prompts of a dose, or of seen pairs with at least so many images, with 95 % intervals for the same pairs and"
+        "Draws the pair: between the usual pair (0) and the reference (100). Small marks: pairs; "
+        "large: means over the"
+        " prompts of a dose, or of seen pairs with at least so many images, with 95 % intervals "
+        "for the same pairs and"
         f" judges; dotted: s, all matched seen pairs; {about_training(command)}."
     )
     title = "What a model draws of pairs that it saw in few images"
     with style():
-        save(draw_curve(curve, seen, note), command.docs / "pictures" / "doses.svg", title, conclusion(seen))
-    write_text(curve.round(6).to_csv(index=False, lineterminator="\n"), command.docs / "results" / "doses.csv")
+        save(
+            draw_curve(curve, seen, note),
+            command.docs / "pictures" / "doses.svg",
+            title,
+            conclusion(seen),
+        )
+    write_text(
+        curve.round(6).to_csv(index=False, lineterminator="\n"),
+        command.docs / "results" / "doses.csv",
+    )
     document = command.docs / "learned.md"
     text = document.read_text(encoding="utf-8")
-    require(BEGIN in text and END in text, document, "the marks of the doses are missing", f"add {BEGIN} and {END}")
+    require(
+        BEGIN in text and END in text,
+        document,
+        "the marks of the doses are missing",
+        f"add {BEGIN} and {END}",
+    )
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     lines = [BEGIN, "", *lines_of(curve, seen, command), "", END]
     write_text(before + "\n".join(lines) + after, document)
 
 
 def drawn_by_law(images: np.ndarray) -> np.ndarray:
-    """Return the fraction of images that show a pair of so many training images, by the known law."""
+    """Return the fraction of images that show a pair of so many training images, by the known
+    law.
+    """
     return np.asarray(1 - np.exp(-images / LAW_IMAGES))
 
 
 def check_law(command: Doses, place: Place) -> Iterator[str]:
-    """Yield lines on a generator that draws by a known law, in pictures of ``size``: estimates and truth.
+    """Yield lines on a generator that draws by a known law, in pictures of ``size``: estimates and
+    truth.
 
-    It draws what is asked, or the usual pair. What is asked of every prompt gives the highest s at this size.
+    It draws what is asked, or the usual pair. What is asked of every prompt gives the highest s at
+    this size.
     """
     layout, judges = place.layout, place.config.judges
-    targets = [layout.place / "export", layout.place / "variants.parquet", *map(layout.judge, judges)]
+    targets = [
+        layout.place / "export",
+        layout.place / "variants.parquet",
+        *map(layout.judge, judges),
+    ]
     run_workflow(command, *(os.path.relpath(target, ROOT) for target in targets))
     world = World(layout, judges, command.seed)
     count = len(world.prompts)

@@ -1,8 +1,9 @@
 """Give images of held-out pairs back to a training list: to each pair its dose, and nothing more.
 
-Every image with a held-out pair is in test_unseen, so the images of the doses are new. They are among the next birds
-that the source would draw: a bird is taken if its captions state one held-out pair, and this pair still lacks images.
-They are distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
+Every image with a held-out pair is in test_unseen, so the images of the doses are new. They are
+among the next birds that the source would draw: a bird is taken if its captions state one held-out
+pair, and this pair still lacks images. They are distributed like the images of seen pairs: the pair
+is not drawn more boldly or named more often.
 """
 
 import itertools
@@ -31,8 +32,9 @@ MOST_BIRDS = 2_000_000  # that are looked at for images of a pair
 def choose_doses(pairs: Sequence[str], doses: Sequence[int], seed: int) -> dict[str, int]:
     """Return a dose for each pair.
 
-    Each dose has equally many pairs, up to one. Of seeded random assignments, the one is taken in which pairs with the
-    same adjective or noun have the same dose least often, so that a dose does not stand for an adjective.
+    Each dose has equally many pairs, up to one. Of seeded random assignments, the one is taken in
+    which pairs with the same adjective or noun have the same dose least often, so that a dose does
+    not stand for an adjective.
 
     Raises:
         UserError: there are fewer pairs than doses.
@@ -53,7 +55,11 @@ def choose_doses(pairs: Sequence[str], doses: Sequence[int], seed: int) -> dict[
 
 def _repeats(chosen: Mapping[str, int]) -> int:
     """Return how many pairs of pairs share an adjective or a noun, and the dose."""
-    words = Counter((side, word, dose) for pair, dose in chosen.items() for side, word in enumerate(split_pair(pair)))
+    words = Counter(
+        (side, word, dose)
+        for pair, dose in chosen.items()
+        for side, word in enumerate(split_pair(pair))
+    )
     return sum(count * (count - 1) // 2 for count in words.values())
 
 
@@ -66,7 +72,9 @@ class DosedBird:
     bird: Bird
 
 
-def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind: str) -> Iterator[DosedBird]:
+def further_birds(
+    settings: Settings, seed: int, doses: Mapping[str, int], kind: str
+) -> Iterator[DosedBird]:
     """Yield the birds that the source would draw next, until each pair has its dose.
 
     A bird counts if its captions state exactly one held-out pair.
@@ -86,7 +94,9 @@ def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind:
         if not missing:
             return
         if index - settings.images >= MOST_BIRDS:
-            raise UserError(f"doses: too few birds show {', '.join(sorted(missing))}; choose smaller doses")
+            raise UserError(
+                f"doses: too few birds show {', '.join(sorted(missing))}; choose smaller doses"
+            )
         bird = make_bird(settings, world, seed, index)
         facts = (fact for caption in bird.captions for fact in caption.facts if fact.kind == kind)
         stated = {f"{fact.value}_{fact.part}" for fact in facts} & doses.keys()
@@ -96,13 +106,17 @@ def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind:
 
 
 def write_birds(birds: Iterator[DosedBird], size: int, folder: Path) -> pd.DataFrame:
-    """Draw birds into ``folder``; return image_id, caption_id, file_name (in the folder) and text of each caption."""
+    """Draw birds into ``folder``; return image_id, caption_id, file_name (in the folder) and text
+    of each caption.
+    """
     folder.mkdir()
     rows = []
     for dosed in birds:
         name = f"{dosed.image_id}.png"
         (folder / name).write_bytes(png(paint_scene(dosed.bird.scene, dosed.bird.pose, size)))
-        rows += [(dosed.image_id, number, name, of.text) for number, of in enumerate(dosed.bird.captions)]
+        rows += [
+            (dosed.image_id, number, name, of.text) for number, of in enumerate(dosed.bird.captions)
+        ]
     return pd.DataFrame(rows, columns=["image_id", "caption_id", "file_name", "text"])
 
 
@@ -117,16 +131,24 @@ def count_stated(
         adjectives, nouns: names of lexicons.
     """
     reader = reader_of(heldout, *forms_of(adjectives, nouns), None)
-    read = read_heldout_pairs(captions["text"].unique(), {split_pair(pair) for pair in heldout}, reader)
+    read = read_heldout_pairs(
+        captions["text"].unique(), {split_pair(pair) for pair in heldout}, reader
+    )
     stated = read[read["reading"] == "stated"].merge(captions, on="text")
     images = stated.groupby("pair")["image_id"].nunique()
     return {pair: int(images.get(pair, 0)) for pair in sorted(heldout)}
 
 
-def check_doses(captions: pd.DataFrame, doses: Mapping[str, int], adjectives: str, nouns: str | None) -> None:
+def check_doses(
+    captions: pd.DataFrame, doses: Mapping[str, int], adjectives: str, nouns: str | None
+) -> None:
     """Raise UserError if a pair is not stated in as many images of a training list as its dose."""
     counts = count_stated(captions, doses, adjectives, nouns)
     wrong = [
-        f"{pair} in {counts[pair]} images instead of {dose}" for pair, dose in doses.items() if counts[pair] != dose
+        f"{pair} in {counts[pair]} images instead of {dose}"
+        for pair, dose in doses.items()
+        if counts[pair] != dose
     ]
-    require(not wrong, "training list", f"the audit reads {'; '.join(wrong)}", "report this as a bug")
+    require(
+        not wrong, "training list", f"the audit reads {'; '.join(wrong)}", "report this as a bug"
+    )

@@ -1,11 +1,12 @@
 """Forge submissions and spoil releases in every way that their models allow, and count what passes.
 
-``make forge`` makes a small release in a copy of the checkout, submits the images of a generator that draws what is
-asked, and forges that submission: each field of its models changed, removed, doubled, of another type, beyond its
-bounds, NaN or exchanged between entries, with all figures recomputed as a forger would; another model's images under
-these scores, and the best of several draws. Releases are spoiled in the same ways, with all digests recomputed. Fields
-come from the models' schemas, so a new field is forged without a change here. Prints what passes; its result is kept in
-docs/submitting.md.
+``make forge`` makes a small release in a copy of the checkout, submits the images of a generator
+that draws what is asked, and forges that submission: each field of its models changed, removed,
+doubled, of another type, beyond its bounds, NaN or exchanged between entries, with all figures
+recomputed as a forger would; another model's images under these scores, and the best of several
+draws. Releases are spoiled in the same ways, with all digests recomputed. Fields come from the
+models' schemas, so a new field is forged without a change here. Prints what passes; its result is
+kept in docs/submitting.md.
 """
 
 import copy
@@ -53,7 +54,12 @@ from tests.project import COMPOSITION, DATASET, SMALL, Project
 MOST_IMAGES = 50
 SECONDS = 60  # an attempt that takes longer hangs
 SMALLER = {"images: 240, species: 20": "images: 100, species: 12", "per_image: 2": "per_image: 1"}
-MODELS = {"health": JudgeHealth, "adjustments": AdjustmentFile, "scores": Summary, "variants.json": VariantsFile}
+MODELS = {
+    "health": JudgeHealth,
+    "adjustments": AdjustmentFile,
+    "scores": Summary,
+    "variants.json": VariantsFile,
+}
 TOLD = ("name", "judge_weights", "environment")  # of a submission; no verification can prove them
 PAGE = ROOT / "docs" / "submitting.md"
 SECTION = "## What cannot be proven"
@@ -72,7 +78,9 @@ class Forge(Command):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an attempt: ``refused`` with a line, ``passed``, or ``raw`` for any other error."""
+    """What became of an attempt: ``refused`` with a line, ``passed``, or ``raw`` for any other
+    error.
+    """
 
     kind: str
     line: str = ""
@@ -81,8 +89,12 @@ class Outcome:
 # ---- fields, from the schemas of the models
 
 
-def fields_of(schema: dict[str, Any], defs: dict[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_, dict[str, Any]]]:
-    """Yield each field below a schema, and its own schema; ``*`` stands for a key or an index that data choose."""
+def fields_of(
+    schema: dict[str, Any], defs: dict[str, Any], path: Path_ = ()
+) -> Iterator[tuple[Path_, dict[str, Any]]]:
+    """Yield each field below a schema, and its own schema; ``*`` stands for a key or an index that
+    data choose.
+    """
     schema = schema | defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if path:
         yield path, schema
@@ -109,7 +121,13 @@ def places(content: Any, path: Path_) -> list[list[str | int]]:
         longer = list[list[str | int]]()
         for place in found:
             inner = at(content, place)
-            keys: Any = [*inner] if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else []
+            keys: Any = (
+                [*inner]
+                if isinstance(inner, dict)
+                else range(len(inner))
+                if isinstance(inner, list)
+                else []
+            )
             longer += [[*place, key] for key in keys if name in ("*", key)]
         found = longer
     return found
@@ -130,7 +148,9 @@ def put(content: Any, place: list[str | int], value: Any) -> None:
 
 def options_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the bounds of a number's schema, or of the first number that it may be."""
-    return next((of for of in [schema, *schema.get("anyOf", [])] if {"minimum", "maximum"} & of.keys()), {})
+    return next(
+        (of for of in [schema, *schema.get("anyOf", [])] if {"minimum", "maximum"} & of.keys()), {}
+    )
 
 
 def changed(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
@@ -172,7 +192,9 @@ def below(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
 
 def above(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
     if isinstance(value, str):
-        return draw.choice([f"{value}\u200b", f"{value}\nx", f" {value}", value + "x" * 100_000, f"{value}\0"])
+        return draw.choice(
+            [f"{value}\u200b", f"{value}\nx", f" {value}", value + "x" * 100_000, f"{value}\0"]
+        )
     if isinstance(value, list | dict):
         return 7
     return draw.choice([options_of(schema).get("maximum", 1e308) * 1.00001 + 1e-5, 1e308, 10**400])
@@ -193,7 +215,9 @@ WAYS = (*VALUES, "removed", "doubled", "exchanged")
 TWICE = "__twice__"  # marks a key that is written twice
 
 
-def forge_field(content: Any, path: Path_, schema: dict[str, Any], way: str, draw: random.Random) -> bool:
+def forge_field(
+    content: Any, path: Path_, schema: dict[str, Any], way: str, draw: random.Random
+) -> bool:
     """Change a field of JSON content in place; return whether there is anything to change."""
     found = places(content, path)
     if not found:
@@ -268,7 +292,9 @@ def attempt(call: Callable[[], object]) -> Outcome:
 
 @dataclass(frozen=True)
 class World:
-    """A release, images of all its prompts by file_name, of another model too, and the honest submission."""
+    """A release, images of all its prompts by file_name, of another model too, and the honest
+    submission.
+    """
 
     release: Release
     images: Path
@@ -291,15 +317,23 @@ class World:
         submit.main(command)
         return output
 
-    def verify(self, file: Path, release: Path | None = None, images: Path | None = None) -> Outcome:
+    def verify(
+        self, file: Path, release: Path | None = None, images: Path | None = None
+    ) -> Outcome:
         command = verify.VerifySubmission(
-            submission=file, release=release or self.release.folder, images=images, cache=self.cache, device="cpu"
+            submission=file,
+            release=release or self.release.folder,
+            images=images,
+            cache=self.cache,
+            device="cpu",
         )
         return attempt(lambda: verify.main(command))
 
 
 def make_world(folder: Path) -> World:
-    """Make a small release in a copy of the checkout, and submit the images of its faithful generator."""
+    """Make a small release in a copy of the checkout, and submit the images of its faithful
+    generator.
+    """
     project = Project(folder / "project")
     project.root.mkdir()
     project.copy()
@@ -307,7 +341,15 @@ def make_world(folder: Path) -> World:
     for old, new in SMALLER.items():
         text = text.replace(old, new)
     (project.root / "small.yaml").write_text(text)
-    run = [sys.executable, "-m", "workflow_scripts.workflow.run", "--config", "small.yaml", "--cores", "2"]
+    run = [
+        sys.executable,
+        "-m",
+        "workflow_scripts.workflow.run",
+        "--config",
+        "small.yaml",
+        "--cores",
+        "2",
+    ]
     project.call(*run, "--", "make_release")
     return world_of(folder, project.root / "results")
 
@@ -317,7 +359,9 @@ def world_of(folder: Path, results: Path) -> World:
     release = open_release(results / "release")
     prompts = release.part(COMPOSITION).tables["prompts"]
     if len(prompts) > MOST_IMAGES:
-        raise UserError(f"{len(prompts)} prompts, more than {MOST_IMAGES}; make the run in SMALLER smaller")
+        raise UserError(
+            f"{len(prompts)} prompts, more than {MOST_IMAGES}; make the run in SMALLER smaller"
+        )
     made = results / DATASET / COMPOSITION / "generated" / "faithful" / "images"
     drawn = {name: Path(shutil.copytree(made, folder / name)) for name in ("images", "others")}
     for file in drawn["others"].rglob("*.png"):
@@ -326,7 +370,9 @@ def world_of(folder: Path, results: Path) -> World:
         darker.save(file)
     for place in drawn.values():
         write_manifest(place, prompts)
-    world = World(release, drawn["images"], drawn["others"], folder / "honest.json", folder / "cache")
+    world = World(
+        release, drawn["images"], drawn["others"], folder / "honest.json", folder / "cache"
+    )
     world.submit(world.images, world.submission)
     honest = world.verify(world.submission, images=world.images)
     if honest.kind != "passed":
@@ -338,10 +384,15 @@ def world_of(folder: Path, results: Path) -> World:
 
 
 def recomputed(content: Any, release: Release) -> Any:
-    """Return a forged submission with the figures that follow from its values, if they can be computed."""
+    """Return a forged submission with the figures that follow from its values, if they can be
+    computed.
+    """
     try:
         judges = {
-            name: {judge: SubmittedScores.model_validate(scores) for judge, scores in of["judges"].items()}
+            name: {
+                judge: SubmittedScores.model_validate(scores)
+                for judge, scores in of["judges"].items()
+            }
             for name, of in content["compositions"].items()
         }
         return content | {"scores": figures_of(release, content["name"], judges)}
@@ -358,7 +409,10 @@ def best_of(world: World, folder: Path) -> dict[str, Any]:
         for name, of in scores["values"].items():
             better = np.array(of["expected_top1"]) < np.array(values[name]["expected_top1"])
             for column, own in of.items():
-                of[column] = [b if take else a for a, b, take in zip(own, values[name][column], better, strict=True)]
+                of[column] = [
+                    b if take else a
+                    for a, b, take in zip(own, values[name][column], better, strict=True)
+                ]
     return recomputed(content, world.release)
 
 
@@ -384,7 +438,9 @@ def named(world: World, name: str) -> dict[str, Any]:
 
 
 def entries_exchanged(world: World) -> dict[str, Any]:
-    """Return a submission in which the first and the last entry of each set have each other's values."""
+    """Return a submission in which the first and the last entry of each set have each other's
+    values.
+    """
     content = read_json(world.submission)
     for scores in content["compositions"][COMPOSITION]["judges"].values():
         for of in scores["values"].values():
@@ -411,7 +467,12 @@ def forged_submissions(
     """Yield the field, the way, the text and the folder of images of each forged submission."""
     control = world.release.part(COMPOSITION).about.generators[1]
     special: list[tuple[str, str, Any, Path]] = [
-        ("images", "another model's images, and their digests", with_images_of(world, folder), world.others),
+        (
+            "images",
+            "another model's images, and their digests",
+            with_images_of(world, folder),
+            world.others,
+        ),
         ("images", "another model's images", read_json(world.submission), world.others),
         ("values", "the better values of two models", best_of(world, folder), world.images),
         ("values", "entries exchanged", entries_exchanged(world), world.images),
@@ -419,7 +480,13 @@ def forged_submissions(
         ("hit", "near ties of another processor", near_ties(world), world.images),
         *(
             ("name", f"a control's name: {name!r}", named(world, name), world.images)
-            for name in (control, control.upper(), f"{control}\u200b", f" {control}", control.replace("l", "1"))
+            for name in (
+                control,
+                control.upper(),
+                f"{control}\u200b",
+                f" {control}",
+                control.replace("l", "1"),
+            )
         ),
     ]
     for field, way, content, images in special[:number]:
@@ -442,12 +509,19 @@ class Forgery:
     valid: bool
 
 
-def drawn_forgeries(files: dict[str, tuple[Any, Any]], number: int, draw: random.Random) -> Iterator[Forgery]:
+def drawn_forgeries(
+    files: dict[str, tuple[Any, Any]], number: int, draw: random.Random
+) -> Iterator[Forgery]:
     """Yield forged files: every field of every model in turn, each time in another way."""
     # Each field once, whatever the number of files that have it.
-    by_model = {id(model): (model, [name for name in files if files[name][0] is model]) for model, _ in files.values()}
+    by_model = {
+        id(model): (model, [name for name in files if files[name][0] is model])
+        for model, _ in files.values()
+    }
     fields = [
-        (names, path, schema) for model, names in by_model.values() for path, schema in model_fields(model).items()
+        (names, path, schema)
+        for model, names in by_model.values()
+        for path, schema in model_fields(model).items()
     ]
     draw.shuffle(fields)
     ways = [*WAYS] * (len(fields) // len(WAYS) + 1)
@@ -460,14 +534,20 @@ def drawn_forgeries(files: dict[str, tuple[Any, Any]], number: int, draw: random
         content = copy.deepcopy(files[name][1])
         before = as_text(content)
         places_before = places(content, path)
-        if places_before and forge_field(content, path, schema, way, draw) and as_text(content) != before:
+        if (
+            places_before
+            and forge_field(content, path, schema, way, draw)
+            and as_text(content) != before
+        ):
             made += 1
             value = at(files[name][1], places_before[0])
             yield Forgery(name, path, way, content, may_be_valid(value, path, schema, way))
 
 
 def try_submissions(world: World, number: int, draw: random.Random, folder: Path) -> list[Row]:
-    """Return field, way, kind and line of each forged submission: kinds are refused, without, with, told and raw."""
+    """Return field, way, kind and line of each forged submission: kinds are refused, without, with,
+    told and raw.
+    """
     rows = []
     honest = read_submission(world.submission, world.release)
     for field, way, text, images in forged_submissions(world, number, draw, folder):
@@ -477,7 +557,9 @@ def try_submissions(world: World, number: int, draw: random.Random, folder: Path
         if kind == "passed":
             changed_ = read_submission(file, world.release)
             is_told = field.split(".")[0] in TOLD
-            same = changed_ == honest.model_copy(update={name: getattr(changed_, name) for name in TOLD})
+            same = changed_ == honest.model_copy(
+                update={name: getattr(changed_, name) for name in TOLD}
+            )
             outcome = world.verify(file, images=images)
             kind = "told" if is_told and outcome.kind == "passed" else outcome.kind
             kind = {"passed": "with", "refused": "without"}.get(kind, kind)
@@ -506,8 +588,17 @@ def put_file(folder: Path, name: str, digest: str = "0" * 64) -> None:
 
 def bomb(folder: Path) -> None:
     """Replace the captions by as many equal ones as expand to 2.5 GB."""
-    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000]))
-    table = pa.table({"image_id": ["1"] * 2_500, "caption_id": range(2_500), "class_id": ["1"] * 2_500, "text": text})
+    text = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000])
+    )
+    table = pa.table(
+        {
+            "image_id": ["1"] * 2_500,
+            "caption_id": range(2_500),
+            "class_id": ["1"] * 2_500,
+            "text": text,
+        }
+    )
     pq.write_table(table, folder / "captions.parquet", compression="zstd")
     signed(folder)
 
@@ -527,18 +618,35 @@ def special_spoils(world: World) -> dict[str, Change]:
         (folder / "captions.parquet").write_bytes(b"")
         signed(folder)
 
-    names = ("/etc/hostname", "../outside", "a/../../outside", "C:\\x", "a\0b", "x" * 5000, "a//b", "./a", "", "a\nb")
+    names = (
+        "/etc/hostname",
+        "../outside",
+        "a/../../outside",
+        "C:\\x",
+        "a\0b",
+        "x" * 5000,
+        "a//b",
+        "./a",
+        "",
+        "a\nb",
+    )
     return {
         "an unlisted file": lambda folder: (folder / "more.txt").write_text("x"),
-        "an unlisted file of a judge": lambda folder: (folder / judge / "more.json").write_text("{}"),
-        "a listed file is missing": lambda folder: (folder / judge / "weights.safetensors").unlink(),
+        "an unlisted file of a judge": lambda folder: (folder / judge / "more.json").write_text(
+            "{}"
+        ),
+        "a listed file is missing": lambda folder: (
+            folder / judge / "weights.safetensors"
+        ).unlink(),
         "files is empty": lambda folder: write_text(
             json.dumps(read_json(folder / RELEASE_FILE) | {"files": {}}), folder / RELEASE_FILE
         ),
         "a flipped byte": lambda folder: (folder / "captions.parquet").write_bytes(
             (folder / "captions.parquet").read_bytes()[:-1] + b"x"
         ),
-        "a link": replaced("images.parquet", lambda file: file.symlink_to(world.release.folder / "images.parquet")),
+        "a link": replaced(
+            "images.parquet", lambda file: file.symlink_to(world.release.folder / "images.parquet")
+        ),
         "a linked folder": lambda folder: (folder / "more").symlink_to("/etc"),
         "a pipe": replaced("images.parquet", lambda file: os.mkfifo(file)),
         "a link to a device": replaced("images.parquet", lambda file: file.symlink_to("/dev/zero")),
@@ -553,13 +661,25 @@ def spoil_table(folder: Path, name: str, draw: random.Random) -> str:
     """Spoil a column of a table, and return how."""
     table = pd.read_parquet(folder / name)
     column = draw.choice([*table.columns])
-    way = draw.choice(["removed", "doubled", "of another type", "null", "out of bounds", "rows doubled", "no rows"])
+    way = draw.choice(
+        [
+            "removed",
+            "doubled",
+            "of another type",
+            "null",
+            "out of bounds",
+            "rows doubled",
+            "no rows",
+        ]
+    )
     if way == "removed":
         table = table.drop(columns=column)
     elif way == "doubled":
         table[f"{column}_2"] = table[column]
     elif way == "of another type":
-        table[column] = range(len(table)) if not pd.api.types.is_integer_dtype(table[column]) else "x"
+        table[column] = (
+            range(len(table)) if not pd.api.types.is_integer_dtype(table[column]) else "x"
+        )
     elif way == "null":
         column = table.columns[0]
         table[column] = None
@@ -577,7 +697,9 @@ def spoil_table(folder: Path, name: str, draw: random.Random) -> str:
 
 def release_files(world: World) -> dict[str, tuple[Any, Any]]:
     """Return the JSON files of the release: their model and content, by path."""
-    found: dict[str, tuple[Any, Any]] = {RELEASE_FILE: (Contents, read_json(world.release.folder / RELEASE_FILE))}
+    found: dict[str, tuple[Any, Any]] = {
+        RELEASE_FILE: (Contents, read_json(world.release.folder / RELEASE_FILE))
+    }
     for name in world.release.contents.files:
         model = next((model for key, model in MODELS.items() if key in name.split("/")), None)
         if model and name.endswith(".json"):
@@ -586,7 +708,9 @@ def release_files(world: World) -> dict[str, tuple[Any, Any]]:
 
 
 def try_releases(world: World, number: int, draw: random.Random, folder: Path) -> list[Row]:
-    """Return file, way, kind and line of each spoiled release: kinds are refused, other, opened and raw."""
+    """Return file, way, kind and line of each spoiled release: kinds are refused, other, opened and
+    raw.
+    """
     rows = []
     files = release_files(world)
     tables = [name for name in world.release.contents.files if name.endswith(".parquet")]
@@ -639,13 +763,20 @@ def documented() -> set[str]:
 
 
 def processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").is_file() else []
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+    lines = (
+        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").is_file() else []
+    )
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def summary(submissions: list[Row], releases: list[Row]) -> list[str]:
     """Return the lines that say what passed."""
-    of_submissions, of_releases = (Counter(row[2] for row in rows) for rows in (submissions, releases))
+    of_submissions, of_releases = (
+        Counter(row[2] for row in rows) for rows in (submissions, releases)
+    )
     without = Counter(
         field.split(".")[-1] if not field.endswith("*") else field.split(".")[-2]
         for field, _, kind, _ in submissions
@@ -657,10 +788,12 @@ def summary(submissions: list[Row], releases: list[Row]) -> list[str]:
         f"refused without images: {of_submissions['refused']}; raw errors: {of_submissions['raw']}",
         f"passed without images: {sum(without.values())}"
         f" ({', '.join(f'{name} {n}' for name, n in sorted(without.items())) or 'none'}),"
-        f" of these not named as unprovable: {len(unnamed)}{' ' + ', '.join(unnamed) if unnamed else ''}",
+        " of these not named as unprovable: "
+        f"{len(unnamed)}{' ' + ', '.join(unnamed) if unnamed else ''}",
         f"passed with images: {of_submissions['with']}",
         f"only what no verification can prove ({', '.join(TOLD)}): {of_submissions['told']}",
-        f"spoiled releases: {len(releases)}; refused: {of_releases['refused']}; raw errors: {of_releases['raw']}",
+        f"spoiled releases: {len(releases)}; refused: {of_releases['refused']}; raw errors: "
+        f"{of_releases['raw']}",
         f"another valid release, which takes no submission of this one: {of_releases['other']}",
         f"opened: {of_releases['opened']}",
     ]

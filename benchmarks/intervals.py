@@ -1,8 +1,10 @@
-"""Measure how often intervals cover the truth, on made-up scores whose truth is known: docs/intervals.md.
+"""Measure how often intervals cover the truth, on made-up scores whose truth is known:
+docs/intervals.md.
 
-Whether a judge is right about an entry is a probit of effects of its pair, its image, the judge, the entry, and the
-entry by judge. By default their standard deviations give scores the spread that the default run has: 14 points over
-pairs, 3 points over judges, and a correlation of 0.25 within an image. Pairs are unequally frequent: log-normal.
+Whether a judge is right about an entry is a probit of effects of its pair, its image, the judge,
+the entry, and the entry by judge. By default their standard deviations give scores the spread that
+the default run has: 14 points over pairs, 3 points over judges, and a correlation of 0.25 within an
+image. Pairs are unequally frequent: log-normal.
 """
 
 import os
@@ -43,7 +45,8 @@ class World:
         failing: fraction of pairs whose score is 0.
         other: the mean of a score to subtract.
         sizes: standard deviation of the log of the frequencies of pairs.
-        classes: number of classes of images, which are then clusters; effects of classes are as large as of images.
+        classes: number of classes of images, which are then clusters; effects of classes are as
+            large as of images.
     """
 
     pairs: int = 10
@@ -69,7 +72,9 @@ class World:
     @property
     def inner(self) -> float:
         """Return the standard deviation of effects within a pair by one judge."""
-        return float(np.sqrt(self.image**2 * (1 + (self.classes > 0)) + self.entry**2 + self.both**2))
+        return float(
+            np.sqrt(self.image**2 * (1 + (self.classes > 0)) + self.entry**2 + self.both**2)
+        )
 
     def entries(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return the pair, and the cluster and the effect of the image, of each entry, (n,)."""
@@ -89,13 +94,19 @@ class World:
         """Return effects of pairs by judge, (pairs, judges), with this mean score."""
         scale = np.sqrt(self.inner**2 + self.pair**2 + self.judge**2)
         return (
-            norm.ppf(score) * scale + rng.normal(0, self.pair, (self.pairs, 1)) + rng.normal(0, self.judge, self.judges)
+            norm.ppf(score) * scale
+            + rng.normal(0, self.pair, (self.pairs, 1))
+            + rng.normal(0, self.judge, self.judges)
         )
 
-    def hits(self, effects: np.ndarray, of: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    def hits(
+        self, effects: np.ndarray, of: Sequence[np.ndarray], rng: np.random.Generator
+    ) -> np.ndarray:
         """Return whether each judge is right about each entry, (n, judges)."""
         pair, entry = of[0], (of[2] + rng.normal(0, self.entry, len(of[0])))[:, None]
-        return np.asarray(effects[pair] + entry + rng.normal(0, self.both, (len(pair), self.judges)) > 0, float)
+        return np.asarray(
+            effects[pair] + entry + rng.normal(0, self.both, (len(pair), self.judges)) > 0, float
+        )
 
     def expected(self, effects: np.ndarray) -> np.ndarray:
         """Return the mean score of each pair by these judges, (pairs,)."""
@@ -114,11 +125,18 @@ class World:
             found = compare_scores(values, self.hits(effects, of, rng), cluster, pair)
             expected = expected - self.expected(effects)
         these = found.same_pairs_low, found.same_pairs_high
-        return Trial(found.value, (found.new_pairs_low, found.new_pairs_high), these, float(expected[pair].mean()))
+        return Trial(
+            found.value,
+            (found.new_pairs_low, found.new_pairs_high),
+            these,
+            float(expected[pair].mean()),
+        )
 
 
 class Coverage(NamedTuple):
-    """How often the truth is inside, below and above an interval, its mean width, and the error of ``inside``."""
+    """How often the truth is inside, below and above an interval, its mean width, and the error of
+    ``inside``.
+    """
 
     inside: float
     below: float
@@ -132,11 +150,17 @@ def coverage(ends: Sequence[Interval], truths: Sequence[float]) -> Coverage:
     has, truth = ~np.isnan(low), np.asarray(truths)
     below, above = (truth < low - 1e-9)[has].mean(), (truth > high + 1e-9)[has].mean()
     inside = 1 - below - above
-    return Coverage(inside, below, above, (high - low)[has].mean(), np.sqrt(inside * (1 - inside) / has.sum()))
+    return Coverage(
+        inside, below, above, (high - low)[has].mean(), np.sqrt(inside * (1 - inside) / has.sum())
+    )
 
 
-def measure_coverage(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Coverage, Coverage]:
-    """Return trials with new pairs, images and judges, and the coverage for new and for the same pairs and judges."""
+def measure_coverage(
+    world: World, trials: int, seed: int = 0
+) -> tuple[list[Trial], Coverage, Coverage]:
+    """Return trials with new pairs, images and judges, and the coverage for new and for the same
+    pairs and judges.
+    """
     rng = np.random.default_rng(seed)
     of = [world.trial(rng) for _ in range(trials)]
     others = coverage([trial.other for trial in of], [world.truth] * trials)
@@ -163,14 +187,23 @@ SCORE_WORLDS = {
     **with_pairs("strong effects of judges", replace(SCORE, judge=0.24), 16),
     **with_pairs("strong effects of 1 judge", replace(SCORE, judges=1, judge=0.24), 16),
     **with_pairs("difference", DIFFERENCE, 5, 10, 16),
-    **with_pairs("difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16),
+    **with_pairs(
+        "difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16
+    ),
 }
 
 
 def rows(worlds: dict[str, World]) -> Iterator[str]:
     """Yield the lines of a table."""
     ends = ["covered, %", "below, %", "above, %", "width"]
-    head = ["scores", "truth, %", f"new pairs: {ends[0]}", *ends[1:], f"same pairs: {ends[0]}", *ends[1:]]
+    head = [
+        "scores",
+        "truth, %",
+        f"new pairs: {ends[0]}",
+        *ends[1:],
+        f"same pairs: {ends[0]}",
+        *ends[1:],
+    ]
     yield "| " + " | ".join([*head, "mean, %"]) + " |"
     yield "|:--|" + "--:|" * len(head)
     for name, world in tqdm(worlds.items(), unit="world"):
@@ -179,12 +212,17 @@ def rows(worlds: dict[str, World]) -> Iterator[str]:
         for got in measured:
             cells += [f"{100 * got.inside:.1f} ± {100 * got.error:.1f}"]
             cells += [f"{100 * cell:.1f}" for cell in (got.below, got.above, got.width)]
-        cells += [f"{100 * np.mean([trial.value for trial in trials if trial.value is not None]):.1f}"]
+        cells += [
+            f"{100 * np.mean([trial.value for trial in trials if trial.value is not None]):.1f}"
+        ]
         yield "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
-    when = f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}:"
+    when = (
+        f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, "
+        f"{datetime.now(UTC):%Y-%m-%d}:"
+    )
     when += f" {TRIALS:,} trials a row; ± is the Monte Carlo error; widths in points."
     tables = ["", *rows(SCORE_WORLDS), ""]
     text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]

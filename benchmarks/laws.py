@@ -1,4 +1,6 @@
-"""Laws of composing and styles of drawing, for generators whose truth is known: ``benchmarks.styles``."""
+"""Laws of composing and styles of drawing, for generators whose truth is known:
+``benchmarks.styles``.
+"""
 
 import io
 from collections.abc import Callable, Iterator
@@ -69,13 +71,17 @@ def coarse(size: int) -> Change:
     return change
 
 
-def moved(scale: float = 1.0, degrees: float = 0.0, right: float = 0.0, down: float = 0.0) -> Change:
+def moved(
+    scale: float = 1.0, degrees: float = 0.0, right: float = 0.0, down: float = 0.0
+) -> Change:
     """Scale, rotate and shift a picture; its edge continues outside."""
 
     def change(picture: Picture, seed: int) -> Picture:
         width, height = picture.size
         margin = width // 2
-        pixels = np.pad(np.asarray(picture), ((margin, margin), (margin, margin), (0, 0)), mode="edge")
+        pixels = np.pad(
+            np.asarray(picture), ((margin, margin), (margin, margin), (0, 0)), mode="edge"
+        )
         turn = np.deg2rad(degrees)
         cosine, sine = np.cos(turn) / scale, np.sin(turn) / scale
         center = width / 2 + margin
@@ -91,7 +97,9 @@ def moved(scale: float = 1.0, degrees: float = 0.0, right: float = 0.0, down: fl
 
 def mixed_colors(share: float, other: Color) -> dict[str, Color]:
     """Return the palette with a share of another color in each."""
-    mixed = {name: (1 - share) * np.array(color) + share * np.array(other) for name, color in RGB.items()}
+    mixed = {
+        name: (1 - share) * np.array(color) + share * np.array(other) for name, color in RGB.items()
+    }
     return {name: tuple(int(value) for value in color) for name, color in mixed.items()}  # type: ignore[misc]
 
 
@@ -109,12 +117,21 @@ OTHER_PALETTE: dict[str, Color] = {
     "white": (240, 240, 235),
     "yellow": (235, 215, 70),
 }
-OTHER_BACKGROUNDS = ((120, 140, 90), (240, 240, 240), (90, 110, 140), (200, 170, 130), (150, 120, 150), (60, 70, 80))
+OTHER_BACKGROUNDS = (
+    (120, 140, 90),
+    (240, 240, 240),
+    (90, 110, 140),
+    (200, 170, 130),
+    (150, 120, 150),
+    (60, 70, 80),
+)
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a generator draws: constants of ``sketch.draw`` that it replaces, and changes of each picture, in turn."""
+    """How a generator draws: constants of ``sketch.draw`` that it replaces, and changes of each
+    picture, in turn.
+    """
 
     changes: tuple[Change, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
@@ -156,10 +173,14 @@ STYLES = {
     "32 px and back": Style((coarse(32),)),
     "pale palette": Style(constants={"RGB": mixed_colors(0.25, (128, 128, 128))}),
     "other palette": Style(constants={"RGB": OTHER_PALETTE}),
-    "line drawing": Style(constants={"RGB": mixed_colors(0.4, (255, 255, 255)), "edge": lambda color: (20, 20, 20)}),
+    "line drawing": Style(
+        constants={"RGB": mixed_colors(0.4, (255, 255, 255)), "edge": lambda color: (20, 20, 20)}
+    ),
     "other background": Style(constants={"BACKGROUNDS": OTHER_BACKGROUNDS}),
     "dark and small": Style((enhance(ImageEnhance.Brightness, 0.8), moved(0.85))),
-    "pale, blurred, shifted": Style((enhance(ImageEnhance.Color, 0.8), blur(1), moved(right=3, down=3))),
+    "pale, blurred, shifted": Style(
+        (enhance(ImageEnhance.Color, 0.8), blur(1), moved(right=3, down=3))
+    ),
 }
 
 
@@ -184,7 +205,9 @@ class Prompts:
         return (self.table["split"] != SEEN).to_numpy()
 
     def some(self, column: str, fraction: float, random: np.random.Generator) -> np.ndarray:
-        """Return which prompts have one of a random fraction of the values of held-out prompts in a column."""
+        """Return which prompts have one of a random fraction of the values of held-out prompts in a
+        column.
+        """
         values = np.sort(self.table.loc[self.held_out, column].unique())
         chosen = random.permutation(values)[: round(fraction * len(values))]
         return self.table[column].isin(chosen).to_numpy()
@@ -195,9 +218,13 @@ Law = Callable[[Prompts, np.random.Generator], np.ndarray]
 
 
 def held_out_only(
-    other: str, is_composed: Callable[[Prompts, np.random.Generator], np.ndarray], like: str = "asked"
+    other: str,
+    is_composed: Callable[[Prompts, np.random.Generator], np.ndarray],
+    like: str = "asked",
 ) -> Law:
-    """Draw seen prompts as asked; held-out ones that are composed like ``like``, and the others like ``other``."""
+    """Draw seen prompts as asked; held-out ones that are composed like ``like``, and the others
+    like ``other``.
+    """
 
     def law(prompts: Prompts, random: np.random.Generator) -> np.ndarray:
         held_out = np.where(is_composed(prompts, random), like, other)
@@ -234,15 +261,23 @@ LAWS: dict[str, Law] = {
     "three quarters of the pairs": held_out_only("usual", by_value("pair", 0.75)),
     "half of the nouns": held_out_only("usual", by_value("noun", 0.5)),
     "half of the adjectives": held_out_only("usual", by_value("adjective", 0.5)),
-    "by frequency": held_out_only("usual", lambda of, random: random.random(len(of.table)) < of.frequency),
-    "by visibility": held_out_only("usual", lambda of, random: random.random(len(of.table)) < of.visible),
+    "by frequency": held_out_only(
+        "usual", lambda of, random: random.random(len(of.table)) < of.frequency
+    ),
+    "by visibility": held_out_only(
+        "usual", lambda of, random: random.random(len(of.table)) < of.visible
+    ),
     "recognized pairs alone": held_out_only("usual", lambda of, random: of.recognized),
-    "unrecognized pairs alone, boldly": held_out_only("usual", lambda of, random: ~of.recognized, "bold"),
+    "unrecognized pairs alone, boldly": held_out_only(
+        "usual", lambda of, random: ~of.recognized, "bold"
+    ),
     "all held-out prompts boldly": held_out_only("usual", by_prompt(1.0), "bold"),
     "half of the pairs, boldly": held_out_only("usual", by_value("pair", 0.5), "bold"),
     "ignores 30 % of all prompts": with_ignored(0.3, held_out_only("usual", by_prompt(1.0))),
     "ignores 30 %, composes half": with_ignored(0.3, held_out_only("usual", by_prompt(0.5))),
-    "30 % of all on wrong parts": with_ignored(0.3, held_out_only("usual", by_prompt(1.0)), "unbound"),
+    "30 % of all on wrong parts": with_ignored(
+        0.3, held_out_only("usual", by_prompt(1.0)), "unbound"
+    ),
     "half of held-out on wrong parts": held_out_only("unbound", by_prompt(0.5)),
     "half of each held-out part": held_out_only("usual", by_prompt(1.0), "half"),
 }

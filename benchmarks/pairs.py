@@ -1,11 +1,13 @@
-"""Measure precision and recall of the pair extraction on captions that were labelled by hand (docs/pairs.md).
+"""Measure precision and recall of the pair extraction on captions that were labelled by hand
+(docs/pairs.md).
 
     python -m benchmarks.pairs cub_captions.zip tests/pairs/labels_cub.jsonl birds
     python -m benchmarks.pairs captions.txt.gz tests/pairs/labels_flowers.jsonl flowers
 
-A label is a JSON object: its caption by text, or by image_id and caption_id (of a text file: the line, from 1); the
-``pairs`` that a careful reader takes it to state, as adjective_noun; and, under ``either``, pairs on which readers may
-differ, which count neither way. Disputed pairs do not count as found, since they are not ranked.
+A label is a JSON object: its caption by text, or by image_id and caption_id (of a text file: the
+line, from 1); the ``pairs`` that a careful reader takes it to state, as adjective_noun; and, under
+``either``, pairs on which readers may differ, which count neither way. Disputed pairs do not count
+as found, since they are not ranked.
 """
 
 import gzip
@@ -24,7 +26,10 @@ from compclip.text.lexicon import load_lexicon
 
 LABELLED_BY = "en_core_web_sm"
 RESAMPLES = 2000
-LEXICON_OF = {name: load_lexicon(ROOT / "lexicons" / "adjectives" / f"{name}.yaml") for name in ("color", "shape")}
+LEXICON_OF = {
+    name: load_lexicon(ROOT / "lexicons" / "adjectives" / f"{name}.yaml")
+    for name in ("color", "shape")
+}
 
 
 def read_pair_labels(path: Path) -> list[dict[str, Any]]:
@@ -34,7 +39,10 @@ def read_pair_labels(path: Path) -> list[dict[str, Any]]:
 def with_texts(labels: Sequence[dict[str, Any]], captions: Path) -> list[dict[str, Any]]:
     """Return the labels with the texts of their captions."""
     if captions.suffix == ".zip":
-        texts = {(row.image_id, row.caption_id): row.text for row in CUB_LAYOUT.read_captions(captions)[0].itertuples()}
+        texts = {
+            (row.image_id, row.caption_id): row.text
+            for row in CUB_LAYOUT.read_captions(captions)[0].itertuples()
+        }
     else:
         lines = gzip.decompress(captions.read_bytes()).decode().splitlines()
         texts = {(str(line), 0): text for line, text in enumerate(lines, 1)}
@@ -42,23 +50,34 @@ def with_texts(labels: Sequence[dict[str, Any]], captions: Path) -> list[dict[st
 
 
 def count(labels: Sequence[dict[str, Any]], nouns: str | None) -> dict[str, np.ndarray]:
-    """Return for each composition the numbers of right, found and labelled pairs of each caption, (n, 3)."""
+    """Return for each composition the numbers of right, found and labelled pairs of each caption,
+    (n, 3).
+    """
     lexicon = load_lexicon(ROOT / "lexicons" / "nouns" / f"{nouns}.yaml") if nouns else None
     extractor = Extractor(LABELLED_BY, [*LEXICON_OF.values()], lexicon)
     rows: dict[str, list[tuple[int, int, int]]] = {name: [] for name in LEXICON_OF}
-    for label, value in zip(labels, extractor.parse([label["text"] for label in labels]), strict=True):
-        sure = {(o.adjective, o.noun) for o in decode_occurrences(value) if o.relation != "disputed"}
-        listed = {f"{a}_{n}" for a, n in sure if lexicon is None or n in lexicon.words} - {*label.get("either", ())}
+    for label, value in zip(
+        labels, extractor.parse([label["text"] for label in labels]), strict=True
+    ):
+        sure = {
+            (o.adjective, o.noun) for o in decode_occurrences(value) if o.relation != "disputed"
+        }
+        listed = {f"{a}_{n}" for a, n in sure if lexicon is None or n in lexicon.words} - {
+            *label.get("either", ())
+        }
         for name, adjectives in LEXICON_OF.items():
             found, truth = (
-                {p for p in pairs if p.split("_")[0] in adjectives.words} for pairs in (listed, label["pairs"])
+                {p for p in pairs if p.split("_")[0] in adjectives.words}
+                for pairs in (listed, label["pairs"])
             )
             rows[name].append((len(found & truth), len(found), len(truth)))
     return {name: np.array(counts) for name, counts in rows.items()}
 
 
 def ratios(counts: np.ndarray) -> dict[str, list[float]]:
-    """Return precision and recall of ``count``, each with its 95 % bootstrap interval over captions."""
+    """Return precision and recall of ``count``, each with its 95 % bootstrap interval over
+    captions.
+    """
     draws = np.random.default_rng(0).integers(0, len(counts), (RESAMPLES, len(counts)))
     result = {}
     for name, place in (("precision", 1), ("recall", 2)):
@@ -72,5 +91,7 @@ def ratios(counts: np.ndarray) -> dict[str, list[float]]:
 if __name__ == "__main__":
     labelled = with_texts(read_pair_labels(Path(sys.argv[2])), Path(sys.argv[1]))
     for part in ("dev", "blind"):
-        for composition, numbers in count([label for label in labelled if label["part"] == part], sys.argv[3]).items():
+        for composition, numbers in count(
+            [label for label in labelled if label["part"] == part], sys.argv[3]
+        ).items():
             print(part, composition, numbers.sum(axis=0).tolist(), ratios(numbers))

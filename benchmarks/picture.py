@@ -11,15 +11,21 @@ from compclip.core.errors import UserError
 from compclip.io import write_text
 
 WORKFLOW_PAGE = ROOT / "docs" / "workflow.md"
-PICTURE_PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
+PICTURE_PLACE = re.compile(
+    r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S
+)
 
 
 def picture() -> str:
-    """Return the rule graph of the default config in Mermaid, rules by name and in a fixed order."""
+    """Return the rule graph of the default config in Mermaid, rules by name and in a fixed
+    order.
+    """
     command = [sys.executable, "-m", "snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     names = dict(re.findall(r"^\s*(id\d+)\[(.+)\]$", drawn, re.M))
-    edges = sorted((names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn))
+    edges = sorted(
+        (names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn)
+    )
     return "\n".join(["flowchart TB", *(f"    {one} --> {other}" for one, other in edges)])
 
 

@@ -1,10 +1,12 @@
-"""Score all generators of a composition by one judge as a user would write it in an evening: the baseline of ``score``.
+"""Score all generators of a composition by one judge as a user would write it in an evening: the
+baseline of ``score``.
 
     python -m benchmarks.plain_score RESULTS/DATASET COMPOSITION JUDGE SCORES.json GENERATOR...
 
-For judges of half the images, and images of one size without boxes. Each distinct path and caption is encoded once.
-Writes exact R-precision and adjective accuracy of each generator and set. Leaves out what the step adds: the controls
-(blind, hubness), sampled hits, tables, truncated captions, checks and records of what it reads.
+For judges of half the images, and images of one size without boxes. Each distinct path and caption
+is encoded once. Writes exact R-precision and adjective accuracy of each generator and set. Leaves
+out what the step adds: the controls (blind, hubness), sampled hits, tables, truncated captions,
+checks and records of what it reads.
 """
 
 import json
@@ -46,13 +48,22 @@ def plain_image_embeddings(judge: Any, paths: list[Path]) -> np.ndarray:
 
 def plain_text_embeddings(judge: Any, texts: list[str]) -> np.ndarray:
     ids = judge.tokenizer([text.strip().lower() for text in texts])
-    return torch.cat([judge.model.encode_text(part, normalize=True) for part in ids.split(BATCH)]).numpy()
+    return torch.cat(
+        [judge.model.encode_text(part, normalize=True) for part in ids.split(BATCH)]
+    ).numpy()
 
 
 def plain_r_precision(
-    similarity: np.ndarray, own: np.ndarray, of_class: np.ndarray, pool: pd.DataFrame, column: np.ndarray, n: int
+    similarity: np.ndarray,
+    own: np.ndarray,
+    of_class: np.ndarray,
+    pool: pd.DataFrame,
+    column: np.ndarray,
+    n: int,
 ) -> float:
-    """Exact R-precision of n candidates from similarities (entries, texts); ``column`` is the text of a pool's row."""
+    """Exact R-precision of n candidates from similarities (entries, texts); ``column`` is the text
+    of a pool's row.
+    """
     classes, of_entry = np.unique(of_class, return_inverse=True)
     per_image = pool.groupby("image_id")["image_id"].transform("size").to_numpy()
     weights = np.zeros((similarity.shape[1], len(classes)), np.float32)
@@ -62,7 +73,9 @@ def plain_r_precision(
     weights /= weights.sum(axis=0)
     mine = np.take_along_axis(similarity, own[:, None], axis=1)
     above, tied = (
-        np.take_along_axis(compared.astype(np.float32) @ weights, of_entry[:, None], axis=1)[:, 0].astype(float)
+        np.take_along_axis(compared.astype(np.float32) @ weights, of_entry[:, None], axis=1)[
+            :, 0
+        ].astype(float)
         for compared in (similarity > mine, similarity == mine)
     )
     above[above < 1e-7], tied[tied < 1e-7] = 0, 0
@@ -72,17 +85,34 @@ def plain_r_precision(
 
 
 @torch.inference_mode()
-def main(dataset: Path, composition: str, judge: str, out: Path, generators: list[str], candidates: int = 100) -> None:
+def main(
+    dataset: Path,
+    composition: str,
+    judge: str,
+    out: Path,
+    generators: list[str],
+    candidates: int = 100,
+) -> None:
     folder = dataset / composition
-    captions, images = pd.read_parquet(dataset / "captions.parquet"), pd.read_parquet(dataset / "images.parquet")
-    prompts, swapped, splits, variants = (
-        pd.read_parquet(folder / f"{name}.parquet") for name in ("prompts", "swapped", "splits", "variants")
+    captions, images = (
+        pd.read_parquet(dataset / "captions.parquet"),
+        pd.read_parquet(dataset / "images.parquet"),
     )
-    manifests = {name: pd.read_parquet(folder / f"generated/{name}/manifest.parquet") for name in generators}
-    made = pd.concat(manifests, names=["generator"]).reset_index("generator").query("status == 'ok'")
+    prompts, swapped, splits, variants = (
+        pd.read_parquet(folder / f"{name}.parquet")
+        for name in ("prompts", "swapped", "splits", "variants")
+    )
+    manifests = {
+        name: pd.read_parquet(folder / f"generated/{name}/manifest.parquet") for name in generators
+    }
+    made = (
+        pd.concat(manifests, names=["generator"]).reset_index("generator").query("status == 'ok'")
+    )
     judged = captions.merge(judged_images(splits, images, "half", 0), on="image_id")
     pools = {name: judged[judged["split"] == name] for name in ("test_seen", "test_unseen")}
-    pools["test_swapped"] = pools["test_seen"][pools["test_seen"]["image_id"].isin(swapped["image_id"])]
+    pools["test_swapped"] = pools["test_seen"][
+        pools["test_seen"]["image_id"].isin(swapped["image_id"])
+    ]
     class_of = captions.groupby("image_id")["class_id"].first()
     other = swapped[swapped["image_id"].isin(pools["test_seen"]["image_id"])]
     other = other.assign(text=other["swapped_text"], class_id=other["image_id"].map(class_of))
@@ -91,7 +121,9 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
     model = load_judge(folder.parent / "judges" / judge, THREADS, "cpu")
     paths = sorted(made["path"].unique())
     of_images = plain_image_embeddings(model, [dataset.parent / path for path in paths])
-    texts = sorted({text for table in (prompts, variants, *pools.values()) for text in table["text"]})
+    texts = sorted(
+        {text for table in (prompts, variants, *pools.values()) for text in table["text"]}
+    )
     of_texts = plain_text_embeddings(model, texts)
     image, text = pd.Series(range(len(paths)), paths), pd.Series(range(len(texts)), texts)
 
@@ -99,13 +131,18 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
     for name in generators:
         for pool_name, pool in pools.items():
             split = pool_name.split(".")[0]
-            entries = prompts.merge(made[made["generator"] == name], on=[*CAPTION_ID, "draw", "split"])
+            entries = prompts.merge(
+                made[made["generator"] == name], on=[*CAPTION_ID, "draw", "split"]
+            )
             entries = entries[entries["split"] == split].reset_index(drop=True)
             if entries.empty:
                 continue
             shown, own = of_images[image[entries["path"]]], text[entries["text"]].to_numpy()
             distinct, column = np.unique(np.append(text[pool["text"]], own), return_inverse=True)
-            similarity, classes = shown @ of_texts[distinct].T, class_of[entries["image_id"]].to_numpy()
+            similarity, classes = (
+                shown @ of_texts[distinct].T,
+                class_of[entries["image_id"]].to_numpy(),
+            )
             column, mine = column[: len(pool)], column[len(pool) :]
             exact = plain_r_precision(similarity, mine, classes, pool, column, candidates)
             asked = entries.reset_index(names="entry").merge(

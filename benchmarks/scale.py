@@ -1,8 +1,9 @@
 """Time and memory of the steps by size, and how they grow, for docs/scale.md.
 
-Two parts: one judge of more and more images of the same prompts, and runs of captions alone, which are distinct: drawn
-in the grammar of the drawn birds and, given an archive of real ones, half of them two real captions of a bird, joined,
-and repeated with other colors. Snakemake's benchmark files have the figures of each job.
+Two parts: one judge of more and more images of the same prompts, and runs of captions alone, which
+are distinct: drawn in the grammar of the drawn birds and, given an archive of real ones, half of
+them two real captions of a bird, joined, and repeated with other colors. Snakemake's benchmark
+files have the figures of each job.
 """
 
 import itertools
@@ -33,9 +34,12 @@ SHARD = 300_000  # captions of a shard
 PROMPTS = 2400  # of 3,000 drawn birds, about
 # The step to which a shard's rule belongs.
 SHARDED = {
-    "extract_shard": "extract_pairs", "find_contested": "make_splits", "offer_swaps": "swap_adjectives",
-    "vary_shard": "make_variants", "audit_shard": "audit",
-}  # fmt: skip
+    "extract_shard": "extract_pairs",
+    "find_contested": "make_splits",
+    "offer_swaps": "swap_adjectives",
+    "vary_shard": "make_variants",
+    "audit_shard": "audit",
+}
 # What grows in each part, and its sizes.
 SIZES = {"images": [100_000, 1_000_000], "captions": [300_000, 3_000_000]}
 COLORS = "black blue brown gray green orange pink purple red white yellow".split()
@@ -51,14 +55,21 @@ def drawn_captions() -> Iterator[list[str]]:
 
 
 def joined_captions(archive: Path) -> Iterator[list[str]]:
-    """Yield two real captions of a bird as two sentences, an image's at a time: all ordered pairs, then recolored."""
+    """Yield two real captions of a bird as two sentences, an image's at a time: all ordered pairs,
+    then recolored.
+    """
     of_bird = CUB_LAYOUT.read_captions(archive)[0].groupby("image_id")["text"].agg(list).tolist()
     any_color = re.compile(rf"\b({'|'.join(COLORS)})\b")
-    for turn, shift, texts in itertools.product(range(len(COLORS)), range(1, CAPTIONS_EACH), of_bird):
+    for turn, shift, texts in itertools.product(
+        range(len(COLORS)), range(1, CAPTIONS_EACH), of_bird
+    ):
         both = [f"{text}. {texts[(i + shift) % len(texts)]}." for i, text in enumerate(texts)]
         # Every second part is a color.
         parts = [enumerate(any_color.split(text)) for text in both]
-        yield ["".join(COLORS[(COLORS.index(p) + turn) % 11] if i % 2 else p for i, p in of) for of in parts]
+        yield [
+            "".join(COLORS[(COLORS.index(p) + turn) % 11] if i % 2 else p for i, p in of)
+            for of in parts
+        ]
 
 
 def make_captions(size: int, real: Path | None) -> pd.DataFrame:
@@ -69,7 +80,9 @@ def make_captions(size: int, real: Path | None) -> pd.DataFrame:
     for number in itertools.count():
         texts = next(sources[number % len(sources)], None)
         if texts is None:
-            raise UserError(f"{real}: too few captions for {size} when half are real; choose a smaller size")
+            raise UserError(
+                f"{real}: too few captions for {size} when half are real; choose a smaller size"
+            )
         new = [text for text in dict.fromkeys(texts) if text not in seen]
         seen.update(new)
         rows += [(f"{number:07d}", f"class{number % CLASSES:03d}", text) for text in new]
@@ -84,20 +97,38 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
         values = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
         values["split"]["draws"], values["judge"]["seeds"] = size // PROMPTS, [0]
         drawn = {"source": "sketch", "sketch": {"images": 3000}}
-        return values | places | {"compositions": ["color"], "dataset": drawn, "generate": {"generators": ["unbound"]}}
+        return (
+            values
+            | places
+            | {"compositions": ["color"], "dataset": drawn, "generate": {"generators": ["unbound"]}}
+        )
     if not (file := folder / "captions.csv").exists():
         make_captions(size, real).to_csv(file, index=False)
     table = {"source": "table", "table": {"file": str(file)}, "shards": max(1, size // SHARD)}
-    draw = {"fraction": 0.1, "window": [25, 75], "prefer": "any"}  # no choice, whose time depends on the captions
+    draw = {
+        "fraction": 0.1,
+        "window": [25, 75],
+        "prefer": "any",
+    }  # no choice, whose time depends on the captions
     return places | {"dataset": table, "pairs": {"nouns": "birds"}, "split": {"heldout": draw}}
 
 
 def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the jobs of each step took together: seconds, CPU seconds, and the largest memory in MB."""
+    """Yield what the jobs of each step took together: seconds, CPU seconds, and the largest memory
+    in MB.
+    """
     jobs = read_jobs(results)
     for rule, of_rule in jobs.groupby(jobs["rule"].replace(SHARDED)):
-        memory = pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max() * 1.048576
-        yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": of_rule["cpu"].sum(), "memory, MB": memory}
+        memory = (
+            pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max()
+            * 1.048576
+        )
+        yield {
+            "step": rule,
+            "seconds": of_rule["s"].sum(),
+            "CPU seconds": of_rule["cpu"].sum(),
+            "memory, MB": memory,
+        }
 
 
 def growth_table(rows: list[dict[str, Any]], of: str) -> str:
@@ -117,7 +148,9 @@ class Scale(Command):
     part: str = Field("images", pattern="^(images|captions)$", description="what grows")
     sizes: list[int] = Field([], description="sizes; default: those of docs/scale.md")
     real: Path | None = Field(None, description="Reed's captions of CUB, cub_captions.zip")
-    folder: Path | None = Field(None, description="folder that keeps the runs, which can resume; default: none")
+    folder: Path | None = Field(
+        None, description="folder that keeps the runs, which can resume; default: none"
+    )
     options: list[str] = Field([], description="further arguments of snakemake")
 
 
@@ -128,8 +161,18 @@ def main(command: Scale) -> None:
             place = command.folder / f"{command.part}-{size}" if command.folder else Path(name)
             place.mkdir(parents=True, exist_ok=True)
             config = place / "config.yaml"
-            config.write_text(yaml.safe_dump(config_of(command.part, size, command.real, place)), encoding="utf-8")
-            snakemake = ["snakemake", "--cores", "all", "--quiet", "rules", "--configfile", str(config)]
+            config.write_text(
+                yaml.safe_dump(config_of(command.part, size, command.real, place)), encoding="utf-8"
+            )
+            snakemake = [
+                "snakemake",
+                "--cores",
+                "all",
+                "--quiet",
+                "rules",
+                "--configfile",
+                str(config),
+            ]
             if subprocess.run([*snakemake, *command.options], cwd=ROOT).returncode:
                 raise UserError(f"the run with {size} {command.part} failed; see its error above")
             rows += [row | {command.part: size} for row in measured_rules(place / "results")]

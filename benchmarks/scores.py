@@ -42,7 +42,11 @@ def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]]) -
         for composition, measure, _ in columns:
             for split in TESTS:
                 row = tables[composition].get(generator, {}).get((split, measure))
-                ends = f" [{100 * row['new_pairs_low']:.1f},\u00a0{100 * row['new_pairs_high']:.1f}]" if row else ""
+                ends = (
+                    f" [{100 * row['new_pairs_low']:.1f},\u00a0{100 * row['new_pairs_high']:.1f}]"
+                    if row
+                    else ""
+                )
                 cells.append(f"{100 * row['value']:.1f}{ends}" if row else "–")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -55,9 +59,13 @@ def measure_table() -> str:
 
 
 def ending_lines(results: Path) -> str:
-    """Return the first of what a run ends with, as a block of code; raise UserError if table.md has no headlines."""
+    """Return the first of what a run ends with, as a block of code; raise UserError if table.md has
+    no headlines.
+    """
     headlines = HEADLINES_PATTERN.findall((results / "table.md").read_text(encoding="utf-8"))
-    require(headlines, results / "table.md", "no headlines", "make the table again with this version")
+    require(
+        headlines, results / "table.md", "no headlines", "make the table again with this version"
+    )
     return textwrap.indent(re.split(r"\n\n(?=\S+, )", headlines[0].strip())[0], "    ")
 
 
@@ -75,7 +83,9 @@ def score_tables(scores: pd.DataFrame) -> dict[str, str]:
     """Return the tables of each composition and each score. scores: ``scores.parquet``."""
     of_each = {name: main_rows(rows) for name, rows in scores.groupby("composition")}
     tables = {f"composed {name}": composed_view(rows).markdown for name, rows in of_each.items()}
-    return tables | {of: table_of_scores(scores, [(name, of, name) for name in of_each]) for of in COMPARED}
+    return tables | {
+        of: table_of_scores(scores, [(name, of, name) for name in of_each]) for of in COMPARED
+    }
 
 
 def main(command: WriteScores) -> None:

@@ -1,9 +1,11 @@
-"""Draw generators of known truth in other styles, and compare what is said of them with what they drew.
+"""Draw generators of known truth in other styles, and compare what is said of them with what they
+drew.
 
-A generator renders its own images in a style and by a law of composing (``benchmarks.laws``). Its *truth* is the
-fraction of held-out prompts whose pair the drawn scene shows, relative to that of matched seen prompts, over recognized
-pairs; half a part counts as half. A verdict is *wrong* if the truth is more than ``TOLERANCE`` outside of the region
-that it names, or of all regions, if it names several. This is the one rule; ``wrong_regions`` computes it.
+A generator renders its own images in a style and by a law of composing (``benchmarks.laws``). Its
+*truth* is the fraction of held-out prompts whose pair the drawn scene shows, relative to that of
+matched seen prompts, over recognized pairs; half a part counts as half. A verdict is *wrong* if the
+truth is more than ``TOLERANCE`` outside of the region that it names, or of all regions, if it names
+several. This is the one rule; ``wrong_regions`` computes it.
 """
 
 import io
@@ -57,16 +59,24 @@ HALF_RESAMPLES = 200  # of each law
 
 
 class Styles(Command):
-    """Draw generators in other styles and by known laws; write what is said of them into docs/styles.md."""
+    """Draw generators in other styles and by known laws; write what is said of them into
+    docs/styles.md.
+    """
 
-    config: Path = Field(Path("config.yaml"), description="config of the finished run, with drawn birds")
+    config: Path = Field(
+        Path("config.yaml"), description="config of the finished run, with drawn birds"
+    )
     seeds: int = Field(3, ge=1, description="seeds of drawing; each pairs other styles and laws")
     generators: int = Field(40, ge=1, description="generators of each seed")
-    quick: bool = Field(False, description="all laws in the plain style, without resampling; writes nothing")
+    quick: bool = Field(
+        False, description="all laws in the plain style, without resampling; writes nothing"
+    )
 
 
 def wrong_regions(verdict: str, truth: float) -> bool:
-    """Return whether the truth is more than ``TOLERANCE`` outside of the region, or regions, of a verdict."""
+    """Return whether the truth is more than ``TOLERANCE`` outside of the region, or regions, of a
+    verdict.
+    """
     low, high = SPANS[verdict]
     return truth < low - TOLERANCE or truth > high + TOLERANCE
 
@@ -87,12 +97,16 @@ class World:
         matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
         names = ("images", "facts", "scenes", "pairs")
         tables = {name: read_frame(layout.data / f"{name}.parquet") for name in names}
-        tables |= {name: read_frame(layout.place / f"{name}.parquet") for name in ("splits", "swapped")}
+        tables |= {
+            name: read_frame(layout.place / f"{name}.parquet") for name in ("splits", "swapped")
+        }
         self.prompts = self._choose(read_frame(layout.place / "prompts.parquet"), matched)
         context: Any = SimpleNamespace(tables=tables)
         self.birds, self.known = sketching.train_birds(context), sketching.train_pairs(context)
         self.favorite = memorizer.favorites(self.known)
-        self.stated = sketching.prompt_statements(self.prompts, tables["facts"], tables["swapped"], self.composition)
+        self.stated = sketching.prompt_statements(
+            self.prompts, tables["facts"], tables["swapped"], self.composition
+        )
         self.judges = [load_judge(layout.data / "judges" / name, 1, "cpu") for name in judges]
         counts = ranking.set_index(pair_names(ranking))["count"]
         self.frequency = counts.reindex(self.prompts["pair"]).rank(pct=True).fillna(0).to_numpy()
@@ -100,7 +114,9 @@ class World:
         self.scenes: dict[tuple[int, str], tuple[Scene, Pose]] = {}
 
     def _choose(self, prompts: pd.DataFrame, matched: set[str]) -> pd.DataFrame:
-        """Return at most ``MOST_PROMPTS`` a split; of seen ones the matched, drawn several times, and some others."""
+        """Return at most ``MOST_PROMPTS`` a split; of seen ones the matched, drawn several times,
+        and some others.
+        """
         random = rng(self.seed, "styles", "prompts", self.composition)
         prompts = prompts[prompts["draw"] == 0]
         chosen = []
@@ -108,21 +124,31 @@ class World:
             rows = prompts[prompts["split"] == split].reset_index(drop=True)
             asked, _ = variants_of_entries(rows, split, self.variants)
             rows = rows.iloc[np.unique(asked)]
-            rows = rows.iloc[np.sort(random.permutation(len(rows))[:MOST_PROMPTS])] if split != SEEN else rows
+            rows = (
+                rows.iloc[np.sort(random.permutation(len(rows))[:MOST_PROMPTS])]
+                if split != SEEN
+                else rows
+            )
             if split == SEEN:
                 is_matched = rows["pair"].isin(list(matched))
                 draws = max(1, round(MOST_PROMPTS * 2 / 3 / max(1, is_matched.sum())))
                 others = rows[~is_matched]
                 others = others.iloc[np.sort(random.permutation(len(others))[: MOST_PROMPTS // 3])]
-                rows = pd.concat([others, *(rows[is_matched].assign(draw=draw) for draw in range(draws))])
+                rows = pd.concat(
+                    [others, *(rows[is_matched].assign(draw=draw) for draw in range(draws))]
+                )
             chosen.append(rows)
         table = pd.concat(chosen, ignore_index=True)
         pair = table["pair"].str.split("_", expand=True)
         matches = table["pair"].isin(list(matched))
-        return table.assign(adjective=pair[0], noun=pair[1], cluster=table["image_id"], matched=matches, counts=True)
+        return table.assign(
+            adjective=pair[0], noun=pair[1], cluster=table["image_id"], matched=matches, counts=True
+        )
 
     def scene(self, row: int, drawn: str) -> tuple[Scene, Pose]:
-        """Return what is drawn for a prompt: a key of ``DRAWN``, except for ``half``, which is two scenes."""
+        """Return what is drawn for a prompt: a key of ``DRAWN``, except for ``half``, which is two
+        scenes.
+        """
         if (row, drawn) not in self.scenes:
             self.scenes[row, drawn] = self._scene(row, drawn)
         return self.scenes[row, drawn]
@@ -139,11 +165,17 @@ class World:
         if drawn == "unbound":
             return unbound.paint(stated, start, painter), pose
         if drawn == "usual" and prompt["split"] == SEEN:
-            return usual.paint(stated, start, painter, known=self.known, kind=self.composition), pose
+            return usual.paint(
+                stated, start, painter, known=self.known, kind=self.composition
+            ), pose
         if drawn == "usual":
-            return memorizer.paint(stated, start, painter, known=self.known, favorite=self.favorite), pose
+            return memorizer.paint(
+                stated, start, painter, known=self.known, favorite=self.favorite
+            ), pose
         if drawn == "bold":
-            pose = replace(pose, scale=0.98, angle=0.0, shift_x=0.0, shift_y=0.0, light=1.0, warmth=0.0)
+            pose = replace(
+                pose, scale=0.98, angle=0.0, shift_x=0.0, shift_y=0.0, light=1.0, warmth=0.0
+            )
         return faithful.paint(stated, start, painter), pose
 
     def picture(self, row: int, drawn: str) -> Image.Image:
@@ -173,7 +205,9 @@ class World:
                 style.of(self.picture(row, name), row).save(buffer, "bmp")
                 files.append((buffer, None))
         first, chosen = [], []
-        vectors = np.split(self.judges[0].encode_images(files, BATCH, *self.judges[1:]), len(self.judges), axis=1)
+        vectors = np.split(
+            self.judges[0].encode_images(files, BATCH, *self.judges[1:]), len(self.judges), axis=1
+        )
         for judge, images in zip(self.judges, vectors, strict=True):
             texts = self.texts.setdefault(judge.hash, {})
             of_judge = [self._of_split(split, judge, texts, images) for split in TESTS]
@@ -210,14 +244,18 @@ class Known:
 
 def known_world(world: World) -> Known:
     n = len(world.prompts)
-    asked, usual_pair = (world.choices(np.full(n, name), STYLES["plain"]) for name in ("asked", "usual"))
+    asked, usual_pair = (
+        world.choices(np.full(n, name), STYLES["plain"]) for name in ("asked", "usual")
+    )
     scale = Scale(world.prompts, asked, usual_pair)
     recognized = set(world.prompts["pair"][scale.held_out & scale.is_recognized])
     right = pd.Series(asked.first.mean(axis=1)).groupby(world.prompts["noun"]).transform("mean")
     prompts = Prompts(
-        world.prompts, world.frequency, right.rank(pct=True).to_numpy(),
+        world.prompts,
+        world.frequency,
+        right.rank(pct=True).to_numpy(),
         world.prompts["pair"].isin(list(recognized)).to_numpy(),
-    )  # fmt: skip
+    )
     return Known(world, scale, prompts, asked, usual_pair)
 
 
@@ -252,8 +290,12 @@ def half_scale(known: Known, random: np.random.Generator) -> tuple[Scale, np.nda
     images = known.world.prompts["cluster"].unique()
     chosen = random.permutation(images)[: len(images) // 2]
     rows = known.world.prompts["cluster"].isin(chosen).to_numpy()
-    asked, usual_pair = (Choices(of.first[rows], of.chosen[rows]) for of in (known.asked, known.usual))
-    return Scale(known.world.prompts[rows].reset_index(drop=True), asked, usual_pair, resamples=100), rows
+    asked, usual_pair = (
+        Choices(of.first[rows], of.chosen[rows]) for of in (known.asked, known.usual)
+    )
+    return Scale(
+        known.world.prompts[rows].reset_index(drop=True), asked, usual_pair, resamples=100
+    ), rows
 
 
 def generators(seed: int, count: int, quick: bool) -> list[tuple[str, str]]:
@@ -262,22 +304,34 @@ def generators(seed: int, count: int, quick: bool) -> list[tuple[str, str]]:
         return [("plain", law) for law in LAWS]
     styles = rng(seed, "styles", "order").permutation([*STYLES])
     laws = rng(seed, "laws", "order").permutation([*LAWS])
-    return [(str(styles[number % len(styles)]), str(laws[number % len(laws)])) for number in range(count)]
+    return [
+        (str(styles[number % len(styles)]), str(laws[number % len(laws)]))
+        for number in range(count)
+    ]
 
 
-def measure(known: Known, pairs: Sequence[tuple[str, str]], resamples: int) -> Iterator[dict[str, Any]]:
+def measure(
+    known: Known, pairs: Sequence[tuple[str, str]], resamples: int
+) -> Iterator[dict[str, Any]]:
     """Yield rows of each generator: of all its prompts, and of halves of the images (``half``)."""
     for style, law in tqdm(pairs, unit="generator", desc=known.world.composition):
         random = rng(known.world.seed, "styles", "law", style, law)
         drawn = LAWS[law](known.prompts, random)
         shows = known.world.shows(drawn)
         choices = known.world.choices(drawn, STYLES[style])
-        about = {"composition": known.world.composition, "seed": known.world.seed, "style": style, "law": law}
+        about = {
+            "composition": known.world.composition,
+            "seed": known.world.seed,
+            "style": style,
+            "law": law,
+        }
         for row in estimates(known.scale, choices, shows):
             yield about | {"half": False} | row
         for _ in range(resamples):
             scale, rows = half_scale(known, random)
-            for row in estimates(scale, Choices(choices.first[rows], choices.chosen[rows]), shows[rows]):
+            for row in estimates(
+                scale, Choices(choices.first[rows], choices.chosen[rows]), shows[rows]
+            ):
                 yield about | {"half": True} | row
 
 
@@ -286,7 +340,9 @@ def measured_world(about: tuple[Layout, Sequence[str], int, Styles, int]) -> pd.
     layout, judges, seed, command, resamples = about
     torch.set_num_threads(1)
     known = known_world(World(layout, judges, seed))
-    return pd.DataFrame(measure(known, generators(seed, command.generators, command.quick), resamples))
+    return pd.DataFrame(
+        measure(known, generators(seed, command.generators, command.quick), resamples)
+    )
 
 
 def interval_text(low: float, high: float) -> str:
@@ -294,8 +350,13 @@ def interval_text(low: float, high: float) -> str:
 
 
 def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
-    """Yield a table of errors and coverage by law or style, of generators that draw enough seen pairs."""
-    yield f"| {by} | generators | mean error, points | bias | coverage, same pairs, % | n | wrong verdicts |"
+    """Yield a table of errors and coverage by law or style, of generators that draw enough seen
+    pairs.
+    """
+    yield (
+        f"| {by} | generators | mean error, points | bias | coverage, same pairs, % | n | wrong "
+        "verdicts |"
+    )
     yield "|:--|--:|--:|--:|--:|--:|--:|"
     enough = table[(table["seen"] > ENOUGH) & (table["split"] == HELD_OUT)]
     for name, rows in [*enough.groupby(by), ("all", enough)]:
@@ -309,18 +370,30 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
 
 def all_lines(table: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each generator."""
-    yield "| composition | style | law | seen pairs | truth | composes | same pairs | new pairs | verdict |"
+    yield (
+        "| composition | style | law | seen pairs | truth | composes | same pairs | new pairs | "
+        "verdict |"
+    )
     yield "|:--|:--|:--|--:|--:|--:|--:|--:|:--|"
     whole = table[~table["half"] & (table["split"] == HELD_OUT)]
     for row in whole.to_dict("records"):
         numbers = [f"{100 * row[name]:.0f}" for name in ("seen", "truth", "estimate")]
-        ends = [interval_text(row["low"], row["high"]), interval_text(row["new_low"], row["new_high"])]
+        ends = [
+            interval_text(row["low"], row["high"]),
+            interval_text(row["new_low"], row["new_high"]),
+        ]
         verdict = (row["verdict"] or "–") + (" (wrong)" if row["wrong"] else "")
-        yield "| " + " | ".join([row["composition"], row["style"], row["law"], *numbers, *ends, verdict]) + " |"
+        yield (
+            "| "
+            + " | ".join([row["composition"], row["style"], row["law"], *numbers, *ends, verdict])
+            + " |"
+        )
 
 
 def targets(table: pd.DataFrame) -> Mapping[str, float]:
-    """Return the figures that docs/measurement.md promises, of generators that draw enough seen pairs."""
+    """Return the figures that docs/measurement.md promises, of generators that draw enough seen
+    pairs.
+    """
     enough = table[table["seen"] > ENOUGH]
     whole = enough[~enough["half"]]
     error = (whole["estimate"] - whole["truth"]).abs()
@@ -339,7 +412,11 @@ def targets(table: pd.DataFrame) -> Mapping[str, float]:
 def main(command: Styles) -> None:
     config = read_config(command.config)
     seeds = 1 if command.quick else command.seeds
-    resamples = 0 if command.quick else max(1, round(HALF_RESAMPLES * len(LAWS) / (seeds * command.generators)))
+    resamples = (
+        0
+        if command.quick
+        else max(1, round(HALF_RESAMPLES * len(LAWS) / (seeds * command.generators)))
+    )
     results = Path(config.results), config.dataset.source
     worlds = [
         (Layout(*results, composition, config.judge.share), config.judges, seed, command, resamples)
@@ -352,7 +429,8 @@ def main(command: Styles) -> None:
     table = pd.concat(tables, ignore_index=True)
     target = "mixtures" if command.quick else "styles"
     when = (
-        f"`make {target}`, {seeds} seeds, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}."
+        f"`make {target}`, {seeds} seeds, {os.cpu_count()} cores of {platform.machine()}, "
+        f"{datetime.now(UTC):%Y-%m-%d}."
     )
     lines = [when, ""]
     lines += [f"- {name}: {100 * value:.1f} %" for name, value in targets(table).items()]

@@ -1,7 +1,8 @@
 """Compositional evaluation of text-to-image models, from captions to scores with intervals.
 
-These names load on first use (PEP 562), each from the module that defines it; see ``docs/library.md``. The workflow
-imports the modules themselves, so that imports show which code determines its results.
+These names load on first use (PEP 562), each from the module that defines it; see
+``docs/library.md``. The workflow imports the modules themselves, so that imports show which code
+determines its results.
 """
 
 from importlib import import_module

@@ -1,6 +1,7 @@
 """The commands that need no workflow: ``compclip divergence --train a.jsonl --test b.jsonl``.
 
-Each is the ``main`` of a module that is imported on demand; ``compclip NAME --help`` lists its options.
+Each is the ``main`` of a module that is imported on demand; ``compclip NAME --help`` lists its
+options.
 """
 
 import sys
@@ -27,7 +28,12 @@ def main() -> None:
     if not name or name[0] not in COMMANDS:
         lines = [f"  {command:<18}{what}" for command, (_, what) in COMMANDS.items()]
         wanted = name == ["--help"]
-        print("usage: compclip COMMAND [--help]", *lines, sep="\n", file=sys.stdout if wanted else sys.stderr)
+        print(
+            "usage: compclip COMMAND [--help]",
+            *lines,
+            sep="\n",
+            file=sys.stdout if wanted else sys.stderr,
+        )
         sys.exit(0 if wanted else 2)
     # Imported here, because the list above works without the library's dependencies.
     run = import_module("compclip.core.cli").run

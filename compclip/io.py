@@ -28,7 +28,8 @@ from compclip.core.tables import Schema
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 ROWS_PER_GROUP = 1 << 15
-# The rows of a table to read: from the first to the last of two images, in a table sorted by image; or of these images.
+# The rows of a table to read: from the first to the last of two images, in a table sorted by image;
+# or of these images.
 Images = tuple[str, str] | Collection[str]
 MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
 
@@ -45,11 +46,15 @@ def room_for(path: Path) -> Iterator[None]:
         if number is None:
             raise
         reason = os.strerror(number).lower()
-        raise UserError(f"{path}: not written ({reason}); free some disk space and run again") from error
+        raise UserError(
+            f"{path}: not written ({reason}); free some disk space and run again"
+        ) from error
 
 
 def _no_room(error: BaseException) -> int | None:
-    """Return the error number in ``_NO_ROOM`` that caused an error: torch wraps it, safetensors has only its text."""
+    """Return the error number in ``_NO_ROOM`` that caused an error: torch wraps it, safetensors has
+    only its text.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
@@ -59,8 +64,15 @@ def _no_room(error: BaseException) -> int | None:
 
 
 def _beside(path: Path, kind: str) -> Path:
-    """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
-    require(path.name not in ("", ".."), path, "not usable as the name of an output", "give the path of a file")
+    """Return a hidden name beside ``path`` for this process; delete files left behind by processes
+    that have ended.
+    """
+    require(
+        path.name not in ("", ".."),
+        path,
+        "not usable as the name of an output",
+        "give the path of a file",
+    )
     require_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     start = f".{path.name}.{platform.node()}-"
@@ -85,7 +97,8 @@ def _alive(pid: int) -> bool:
 
 @contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary file beside ``path``; move it into place when the block ends, remove it when it fails.
+    """Yield a temporary file beside ``path``; move it into place when the block ends, remove it
+    when it fails.
 
     Two runs may write the same artifact at the same time, because each has its own temporary name.
     """
@@ -102,8 +115,15 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
-    require(os.path.isdir(path) or not os.path.lexists(path), path, "not a folder", "choose another path")
+    """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time
+    writes a folder.
+    """
+    require(
+        os.path.isdir(path) or not os.path.lexists(path),
+        path,
+        "not a folder",
+        "choose another path",
+    )
     with scratch_folder(path) as temporary:
         with room_for(Path(path)):
             yield temporary
@@ -115,7 +135,9 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(path: str | Path, kind: str = "tmp") -> Iterator[Path]:
-    """Yield an empty folder with a hidden name beside ``path``; remove it when the block ends or fails."""
+    """Yield an empty folder with a hidden name beside ``path``; remove it when the block ends or
+    fails.
+    """
     temporary = _beside(Path(path), kind)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
@@ -131,12 +153,16 @@ def write_text(text: str | Iterable[str], path: str | Path) -> None:
 
 
 def write_json(value: Any, path: str | Path) -> None:
-    """Write JSON, indented, keys in the given order, with a final newline; NaN raises ValueError."""
+    """Write JSON, indented, keys in the given order, with a final newline; NaN raises
+    ValueError.
+    """
     write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def json_lines(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
+    """Yield a JSON object for each row, keys in the order of columns, null where a value is
+    missing.
+    """
     for begin in range(0, len(table), ROWS_PER_GROUP):
         rows = table[begin : begin + ROWS_PER_GROUP]
         for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
@@ -148,22 +174,30 @@ def read_json(path: str | Path) -> Any:
     try:
         return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
     except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}); correct it, or delete it and run again") from error
+        raise UserError(
+            f"{path}: not valid JSON ({error}); correct it, or delete it and run again"
+        ) from error
 
 
 def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
-    """Return ``table`` with the schema's columns in its order; raise UserError with the first fault."""
+    """Return ``table`` with the schema's columns in its order; raise UserError with the first
+    fault.
+    """
     if fault := schema.fault(table):
         raise UserError(f"{where}: {fault}")
     return table[list(schema.columns)]
 
 
 def write_table(
-    table: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path, schema: Schema, rows_per_group: int | None = None
+    table: pd.DataFrame | Iterable[pd.DataFrame],
+    path: str | Path,
+    schema: Schema,
+    rows_per_group: int | None = None,
 ) -> None:
     """Check a table against ``schema`` and write it as Parquet, rows in the given order.
 
-    A table larger than memory comes in consecutive parts, each made when it is written; the bytes are the same.
+    A table larger than memory comes in consecutive parts, each made when it is written; the bytes
+    are the same.
     """
     if not isinstance(table, pd.DataFrame):
         parts = (check_table(part, schema, path) for part in chain([empty_table(schema)], table))
@@ -175,7 +209,9 @@ def write_table(
 
 
 def _row_groups(parts: Iterable[pd.DataFrame], size: int) -> Iterator[pa.Table]:
-    """Yield the rows of all parts in whole row groups, then those left; the first part gives columns without rows."""
+    """Yield the rows of all parts in whole row groups, then those left; the first part gives
+    columns without rows.
+    """
     rows: Any = None
     is_typed = False
     for part in parts:
@@ -203,20 +239,28 @@ def _write_parts(parts: Iterable[pd.DataFrame], path: str | Path, rows_per_group
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
     """Write Parquet without a check, for tables that only their source defines (``scenes``)."""
     with atomic(path) as temporary:
-        table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
+        table.reset_index(drop=True).to_parquet(
+            temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET
+        )
 
 
 def read_table(
     path: str | Path, schema: Schema, columns: list[str] | None = None, images: Images | None = None
 ) -> pd.DataFrame:
-    """Read Parquet and check it against ``schema``; ``columns`` and ``images`` read and check only these."""
+    """Read Parquet and check it against ``schema``; ``columns`` and ``images`` read and check only
+    these.
+    """
     table = read_frame(path, columns, images)
     if schema.version != (version := table.attrs.get("schema_version")):
-        raise UserError(f"{path}: version {version} of its schema, expected {schema.version}; make it again")
+        raise UserError(
+            f"{path}: version {version} of its schema, expected {schema.version}; make it again"
+        )
     return check_table(table, schema.select(columns) if columns else schema, path)
 
 
-def read_frame(path: str | Path, columns: list[str] | None = None, images: Images | None = None) -> pd.DataFrame:
+def read_frame(
+    path: str | Path, columns: list[str] | None = None, images: Images | None = None
+) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
     filters: Any = None
     if isinstance(images, tuple):
@@ -228,15 +272,23 @@ def read_frame(path: str | Path, columns: list[str] | None = None, images: Image
 
 
 def image_ids(path: str | Path) -> tuple[pa.Array, int]:
-    """Return the sorted distinct image_id of a table, read a few rows at a time, and its number of rows."""
-    with parquet_faults(path, "delete it and run again"), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    """Return the sorted distinct image_id of a table, read a few rows at a time, and its number of
+    rows.
+    """
+    with (
+        parquet_faults(path, "delete it and run again"),
+        pq.ParquetFile(path, page_checksum_verification=True) as file,
+    ):
         batches = file.iter_batches(columns=["image_id"], use_threads=False)
-        ids = pa.chunked_array([batch.column(0).unique() for batch in batches], pa.large_string()).unique()
+        ids = pa.chunked_array(
+            [batch.column(0).unique() for batch in batches], pa.large_string()
+        ).unique()
         return ids.take(compute.sort_indices(ids)), file.metadata.num_rows
 
 
 def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[Images | None]:
-    """Return the blocks of the images of a shard, of about ``size`` rows each; None is a block of all.
+    """Return the blocks of the images of a shard, of about ``size`` rows each; None is a block of
+    all.
 
     Tables with captions are sorted by image, so that a block is quick to find.
     """
@@ -246,18 +298,31 @@ def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[I
     if shards == number == 1:
         return [None]
     bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
-    return [(ids[first].as_py(), ids[after - 1].as_py()) for first, after in pairwise(bounds) if first < after]
+    return [
+        (ids[first].as_py(), ids[after - 1].as_py())
+        for first, after in pairwise(bounds)
+        if first < after
+    ]
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:
     """Return a table without rows, with the schema's columns and dtypes."""
-    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in schema.columns.items()})
+    return pd.DataFrame(
+        {name: pd.Series(dtype=column.dtype) for name, column in schema.columns.items()}
+    )
 
 
 def safe_id(image_id: str) -> str:
-    """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise UserError."""
+    """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise
+    UserError.
+    """
     parts = image_id.split("/")
-    bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
+    bad = (
+        not image_id
+        or any(p in ("", ".", "..") for p in parts)
+        or "\\" in image_id
+        or ":" in parts[0]
+    )
     if bad or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in image_id):
         raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
     return image_id
@@ -268,8 +333,8 @@ def write_manifest(folder: str | Path, prompts: Made) -> None:
     """Write ``manifest.jsonl`` into a folder of images: the texts from which the images were made.
 
     Args:
-        prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok`` or why there is no
-            image). Lines of earlier calls for other images are kept.
+        prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok``
+            or why there is no image). Lines of earlier calls for other images are kept.
 
     Raises:
         UserError: a text or a name is missing or blank, or a name has two rows.

@@ -1,4 +1,5 @@
-"""Scores of a release for training loops, with the interface of torchmetrics: ``update``, ``compute``, ``merge_state``.
+"""Scores of a release for training loops, with the interface of torchmetrics: ``update``,
+``compute``, ``merge_state``.
 
     metric = compclip.metrics.AdjectiveAccuracy("release", "color", "test_unseen")
     for images, ids in batches:  # bytes (n, 3, height, width), and file_name of the prompts
@@ -33,14 +34,23 @@ ImageEmbeddings = dict[str, dict[str, np.ndarray]]
 
 
 def as_item(image: Any) -> tuple[Path | BytesIO, None]:
-    """Return an image in a form that judges read: a path, or bytes (3, height, width) of a tensor or array as a PNG."""
+    """Return an image in a form that judges read: a path, or bytes (3, height, width) of a tensor
+    or array as a PNG.
+    """
     if isinstance(image, str | Path):
         return Path(image), None
     pixels = image.detach().cpu().numpy() if isinstance(image, torch.Tensor) else np.asarray(image)
     is_image = pixels.ndim == 3 and pixels.shape[0] == 3 and pixels.dtype == np.uint8
-    require(is_image, "update", f"expected bytes (3, height, width), got {pixels.dtype} {pixels.shape}", "convert it")
+    require(
+        is_image,
+        "update",
+        f"expected bytes (3, height, width), got {pixels.dtype} {pixels.shape}",
+        "convert it",
+    )
     file = BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(file, "png", compress_level=1)
+    Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(
+        file, "png", compress_level=1
+    )
     file.seek(0)
     return file, None
 
@@ -51,20 +61,37 @@ class ReleaseMetric:
     column: str  # of ``tables.SCORES``
 
     def __init__(
-        self, release: str | Path, composition: str, split: str, *, device: str = "cpu", cache: str | Path = ".cache"
+        self,
+        release: str | Path,
+        composition: str,
+        split: str,
+        *,
+        device: str = "cpu",
+        cache: str | Path = ".cache",
     ) -> None:
-        """Load the judges, and encode the captions of the split; their embeddings are kept in ``cache``."""
+        """Load the judges, and encode the captions of the split; their embeddings are kept in
+        ``cache``.
+        """
         opened = open_release(release)
         self.part, self.split = opened.part(composition), split
-        require(split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}")
+        require(
+            split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}"
+        )
         self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
-        self.batch, self.judges, self.texts = opened.contents.batch, dict[str, Any](), dict[str, Embed]()
+        self.batch, self.judges, self.texts = (
+            opened.contents.batch,
+            dict[str, Any](),
+            dict[str, Embed](),
+        )
         self.threads = opened.contents.threads
         everything = self._texts()
         for name, about in self.part.about.judges.items():
             folder = opened.folder / about.folder
             with open_embedder(folder, self.batch, self.threads, device, Path(cache)) as embedder:
-                self.judges[name], self.texts[name] = embedder.judge, embed_once(embedder, everything)
+                self.judges[name], self.texts[name] = (
+                    embedder.judge,
+                    embed_once(embedder, everything),
+                )
         self.state: ImageEmbeddings = {}
 
     def _texts(self) -> list[str]:
@@ -80,20 +107,32 @@ class ReleaseMetric:
         """Add images; an image with an earlier id replaces the earlier one.
 
         Args:
-            images: n paths, n tensors or arrays of bytes (3, height, width), or a tensor (n, 3, height, width).
+            images: n paths, n tensors or arrays of bytes (3, height, width), or a tensor (n, 3,
+                height, width).
             ids: (n,) the file_name of each image's prompt.
         """
-        require(len(images) == len(ids), "update", f"{len(images)} images with {len(ids)} ids", "give one each")
+        require(
+            len(images) == len(ids),
+            "update",
+            f"{len(images)} images with {len(ids)} ids",
+            "give one each",
+        )
         unknown = sorted({*ids} - {*self.prompts["file_name"]})
         fault = f"{unknown[:1]} is not a file_name of {self.part.name}, {self.split}"
         require(not unknown, "update", fault, "give the column file_name of the prompts")
         for name, judge in self.judges.items():
-            vectors = judge.encode_images([as_item(image) for image in images], self.batch) if len(images) else []
+            vectors = (
+                judge.encode_images([as_item(image) for image in images], self.batch)
+                if len(images)
+                else []
+            )
             for image_id, vector in zip(ids, vectors, strict=True):
                 self.state.setdefault(image_id, {})[name] = vector
 
     def merge_state(self, incoming: "Self | Mapping[str, Mapping[str, np.ndarray]]") -> None:
-        """Add the images of another metric or of its ``state``, for example from another process."""
+        """Add the images of another metric or of its ``state``, for example from another
+        process.
+        """
         state = incoming.state if isinstance(incoming, ReleaseMetric) else incoming
         self.state |= {image_id: dict(vectors) for image_id, vectors in state.items()}
 
@@ -103,16 +142,22 @@ class ReleaseMetric:
 
     def compute(self) -> torch.Tensor:
         """Return the score of the images so far, from 0 to 1; UserError if there are none."""
-        require(self.state, type(self).__name__, "compute before update", "update with images first")
+        require(
+            self.state, type(self).__name__, "compute before update", "update with images first"
+        )
         made = self.prompts["file_name"].isin(self.state)
         status = made.map({True: "ok", False: "skipped"})
-        manifest = self.prompts[KEYS].assign(path=self.prompts["file_name"].where(made), status=status)
+        manifest = self.prompts[KEYS].assign(
+            path=self.prompts["file_name"].where(made), status=status
+        )
 
         def mean_by(judge: str) -> float:
             def images(ids: Sequence[str]) -> np.ndarray:
                 return np.stack([self.state[image_id][judge] for image_id in ids])
 
-            scored = score_part(self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split])
+            scored = score_part(
+                self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split]
+            )
             return scored[self.split].table[self.column].mean()
 
         with settled(self.threads):
@@ -137,6 +182,8 @@ class RPrecision(ReleaseMetric):
 
 
 class AdjectiveAccuracy(ReleaseMetric):
-    """Adjective accuracy: how often a judge ranks an image's prompt above its copies with another adjective."""
+    """Adjective accuracy: how often a judge ranks an image's prompt above its copies with another
+    adjective.
+    """
 
     column = "adjective_first"

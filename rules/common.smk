@@ -11,18 +11,21 @@ from compclip.core.fingerprint import fingerprint
 RESULTS = CONFIG.results
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 DATA = f"{RESULTS}/{DATASET}"
-# Params that rules share: the data set's folder, and which images judges have seen. The results folder is a function,
-# because the linter mistakes a text at the beginning of an output's path for a part of that path.
+# Params that rules share: the data set's folder, and which images judges have seen. The results
+# folder is a function, because the linter mistakes a text at the beginning of an output's path for
+# a part of that path.
 PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
-# The units of the resource `torch` that a job takes: jobs with several threads run one after another.
+# The units of the resource `torch` that a job takes: jobs with several threads run one after
+# another.
 TORCH_SLOTS = 1 if CONFIG.threads > 1 else 0
 # The folder of the judges, shared by all compositions or for each.
 JUDGED = DATA if CONFIG.judge.share else f"{DATA}/{{composition}}"
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <judged> the folder of its judges.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <judged> the
+# folder of its judges.
 pathvars:
     results=RESULTS,
     dataset=DATA,
@@ -40,28 +43,38 @@ wildcard_constraints:
 
 
 def code(script, *modules):
-    """Return the identity of the code of ``stage.script``, and of further modules that decide its result."""
+    """Return the identity of the code of ``stage.script``, and of further modules that decide
+    its result.
+    """
     return code_hash(f"workflow_scripts.{script}", *modules)
 
 
 def section(model, kind=None):
-    """Return a section of the config as a param; with a model ``kind``, only the keys that it declares."""
+    """Return a section of the config as a param; with a model ``kind``, only the keys that it
+    declares.
+    """
     return model.model_dump(mode="json", include=set(kind.model_fields) if kind else None)
 
 
 def literal(value):
-    """Return a param with a text of the user's, in which Snakemake would read words in braces as wildcards."""
+    """Return a param with a text of the user's, in which Snakemake would read words in braces as
+    wildcards.
+    """
     return lambda wildcards: value
 
 
 def undecisive(value):
-    """Return a param whose change does not rerun a rule: Snakemake does not compare params that depend on inputs."""
+    """Return a param whose change does not rerun a rule: Snakemake does not compare params that
+    depend on inputs.
+    """
     return lambda wildcards, input: value
 
 
 @cache
 def contents_of(*places):
-    """Return a fingerprint of the user's files and folders: as a param, it reruns a rule when their content changes."""
+    """Return a fingerprint of the user's files and folders: as a param, it reruns a rule when
+    their content changes.
+    """
     return fingerprint(*places, cache=CONFIG.cache)
 
 
@@ -76,10 +89,19 @@ def inputs(*names):
 
 
 def shards(stem, *endings):
-    """Return an input: the files of all shards of the images; none in a shard itself, or if there is only one."""
+    """Return an input: the files of all shards of the images; none in a shard itself, or if
+    there is only one.
+    """
     most = CONFIG.dataset.shards
-    names = [f"{DATA}/{stem}/{shard + 1}-of-{most}.{end}" for shard in range(most) for end in endings if most > 1]
-    return lambda wildcards: [] if wildcards.get("shard") else [name.format(**wildcards) for name in names]
+    names = [
+        f"{DATA}/{stem}/{shard + 1}-of-{most}.{end}"
+        for shard in range(most)
+        for end in endings
+        if most > 1
+    ]
+    return lambda wildcards: (
+        [] if wildcards.get("shard") else [name.format(**wildcards) for name in names]
+    )
 
 
 def of_compositions(*names):
@@ -111,7 +133,11 @@ include: "common/report.smk"
 
 
 # The inputs that inputs() returns.
-INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
+INPUTS = dict(
+    captions="<dataset>/captions.parquet",
+    images="<dataset>/images.parquet",
+    files="<dataset>/images",
+)
 INPUTS |= dict(pairs=pairs_table, forms=noun_forms)
 INPUTS |= dict(adjectives=ADJECTIVE_LEXICON, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
 for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):

@@ -1,18 +1,24 @@
 # compun: compound nouns.
-# Needs a list of compounds with three images of each, the user's or drawn ones. Gives each model's choice among the
-# three, by every prompt, accuracies and tests, and the same tasks for people. Included if the config has compun.
+# Needs a list of compounds with three images of each, the user's or drawn ones. Gives each model's
+# choice among the three, by every prompt, accuracies and tests, and the same tasks for people.
+# Included if the config has compun.
 
 if DRAWN:
 
     rule draw_compounds:
-        """Draw compounds, their images and texts about them, and training pictures for small CLIPs."""
+        """Draw compounds, their images and texts about them, and training pictures for small
+        CLIPs.
+        """
         output:
             listed=f"{COMPUN}/drawn/list.csv",
             images=directory(f"{COMPUN}/drawn/images"),
             captions=f"{COMPUN}/drawn/captions.json",
             descriptions=f"{COMPUN}/drawn/descriptions.json",
             pictures=directory(f"{COMPUN}/drawn/training/images"),
-            training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
+            training=expand(
+                "<dataset>/compun/drawn/training/{name}.parquet",
+                name=["captions", "images", *TRAININGS],
+            ),
         log:
             "<logs>/compun/compun/draw_compounds.log",
         conda:
@@ -26,7 +32,9 @@ if DRAWN:
             "../workflow_scripts/compun/draw_compounds.py"
 
     rule train_small_clip:
-        """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage judge does."""
+        """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage
+        judge does.
+        """
         input:
             captions=f"{COMPUN}/drawn/training/captions.parquet",
             images=f"{COMPUN}/drawn/training/images.parquet",
@@ -123,7 +131,9 @@ rule analyze_choices:
 if CONFIG.compun.human:
 
     rule sample_compun_tasks:
-        """Make a task for people for each compound, and write the tasks as Label Studio projects."""
+        """Make a task for people for each compound, and write the tasks as Label Studio
+        projects.
+        """
         input:
             **COMPOUNDS,
             template=LABEL_STUDIO,
@@ -168,7 +178,9 @@ if ANSWERS:
 
 
 rule draw_compun:
-    """Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
+    """Draw how often each model is right about compound nouns, next to the paper's figures, and
+    write the page.
+    """
     input:
         COMPUN_RESULTS,
         analysis=f"{COMPUN}/analysis.csv",

@@ -1,5 +1,6 @@
 # dataset: images and captions.
-# Needs the chosen source's settings. Gives the captions, the images and a summary with skipped entries.
+# Needs the chosen source's settings. Gives the captions, the images and a summary with skipped
+# entries.
 
 
 rule load_dataset:

@@ -1,13 +1,15 @@
 # divergence: how far test is from train (DBCA).
-# Needs the captions, their pairs, the splits, the swapped captions and the prompts. Gives the atom and compound
-# divergence of each split from train, beside that of random splits.
+# Needs the captions, their pairs, the splits, the swapped captions and the prompts. Gives the atom
+# and compound divergence of each split from train, beside that of random splits.
 
 # The lexicons that are used to read each composition's captions.
 READ_BY = [read_lexicons({"composition": name}) for name in CONFIG.compositions]
 
 
 rule measure_splits:
-    """Measure the atom and compound divergence of each test split from train, for all compositions."""
+    """Measure the atom and compound divergence of each test split from train, for all
+    compositions.
+    """
     input:
         **inputs("captions", "nouns", "compounds"),
         pairs=[str(of.read / "pairs.parquet") for of in LAYOUTS],

@@ -1,7 +1,7 @@
 # generate: the images to be judged.
-# Needs the prompts, and the tables that the generator's kind reads. Gives a manifest with a row for each prompt, the
-# images, a summary with missing images and, if the kind knows them, the scenes. On demand, the data folders
-# from which the paper's models train and draw.
+# Needs the prompts, and the tables that the generator's kind reads. Gives a manifest with a row for
+# each prompt, the images, a summary with missing images and, if the kind knows them, the scenes. On
+# demand, the data folders from which the paper's models train and draw.
 
 
 rule generate_images:
@@ -27,7 +27,9 @@ rule generate_images:
         runtime=growing(60),
     params:
         code=code("generate.generate_images"),
-        kind_code=lambda wildcards: code_hash(f"{GENERATOR_KINDS}.{GENERATORS[wildcards.generator].kind}"),
+        kind_code=lambda wildcards: code_hash(
+            f"{GENERATOR_KINDS}.{GENERATORS[wildcards.generator].kind}"
+        ),
         generator=lambda wildcards: section(GENERATORS[wildcards.generator]),
         contents=generator_contents,
         seed=CONFIG.seed,
@@ -65,7 +67,9 @@ use rule generate_images as generate_by_model with:
 
 
 rule export_layout:
-    """Write the splits in the data layout of AttnGAN, from which DM-GAN, ControlGAN and DF-GAN train and draw."""
+    """Write the splits in the data layout of AttnGAN, from which DM-GAN, ControlGAN and DF-GAN
+    train and draw.
+    """
     input:
         **inputs("captions", "images", "files", "splits", "prompts"),
     output:

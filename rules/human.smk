@@ -1,6 +1,6 @@
 # human: judgements of people.
-# Needs a scored run. Gives tasks with their pictures, projects for Label Studio, and an analysis of the answers in the
-# config. Included if the config has a section human.
+# Needs a scored run. Gives tasks with their pictures, projects for Label Studio, and an analysis of
+# the answers in the config. Included if the config has a section human.
 
 
 rule sample_tasks:
@@ -37,7 +37,9 @@ rule analyze:
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=CONFIG.human.answers,
-        scores=of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=SHOWN_GENERATORS),
+        scores=of_each(
+            "scores/{judge}/{generator}", judge=CONFIG.judges, generator=SHOWN_GENERATORS
+        ),
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",

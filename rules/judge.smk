@@ -1,5 +1,6 @@
 # judge: CLIP models fine-tuned on the captions.
-# Needs captions, images and splits. Gives a folder with the judge's weights, its model config and its training's log.
+# Needs captions, images and splits. Gives a folder with the judge's weights, its model config and
+# its training's log.
 
 
 rule train_judge:

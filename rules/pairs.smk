@@ -1,5 +1,6 @@
 # pairs: which adjective modifies which noun, where and how often.
-# Needs the captions and the lexicons. Gives every occurrence with its offsets, and each composition's ranking.
+# Needs the captions and the lexicons. Gives every occurrence with its offsets, and each
+# composition's ranking.
 
 
 rule extract_pairs:

@@ -1,10 +1,14 @@
 # release: everything that is needed to score and submit a model.
-# Needs the splits, the prompts, the judges and the scores of the control generators. Gives a folder, which is made only
-# on demand: `make release`.
+# Needs the splits, the prompts, the judges and the scores of the control generators. Gives a
+# folder, which is made only on demand: `make release`.
 
 # The artifacts of the compositions.
-RELEASED = of_compositions("prompts.parquet", "prompts.jsonl", "variants.parquet", "variants.json", "swapped.parquet")
-RELEASED += of_compositions("splits.parquet", "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json")
+RELEASED = of_compositions(
+    "prompts.parquet", "prompts.jsonl", "variants.parquet", "variants.json", "swapped.parquet"
+)
+RELEASED += of_compositions(
+    "splits.parquet", "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json"
+)
 
 if not CAPTIONS_ALONE:
 

@@ -1,6 +1,7 @@
 # report: the table, the figures, the page.
-# Needs the scores of all generators and, for figures and examples, their inputs. Gives the table, as data and for
-# readers, the comparisons, the figures and the page; Snakemake's own report shows them, too.
+# Needs the scores of all generators and, for figures and examples, their inputs. Gives the table,
+# as data and for readers, the comparisons, the figures and the page; Snakemake's own report shows
+# them, too.
 
 
 report: "../compclip/report/captions/workflow.rst"
@@ -25,7 +26,9 @@ rule make_table:
         table="<results>/table.csv",
         md="<results>/table.md",
         tex="<results>/table.tex",
-        comparisons=in_report("<results>/comparisons.csv", "comparisons", "Scores", table="differences"),
+        comparisons=in_report(
+            "<results>/comparisons.csv", "comparisons", "Scores", table="differences"
+        ),
         pairs=in_report("<results>/pairs.csv", "pairs", "Scores", table="scores by pair"),
         metrics="<results>/metrics.json",
     log:

@@ -9,7 +9,15 @@ include: "common/config.smk"
 from workflow_scripts.workflow.config import run_values
 
 VALUES = run_values(config)
-TABLES = ["scores.parquet", "scores.csv", "table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
+TABLES = [
+    "scores.parquet",
+    "scores.csv",
+    "table.csv",
+    "comparisons.csv",
+    "pairs.csv",
+    "table.md",
+    "table.tex",
+]
 
 
 # Placeholders in the rules' paths.

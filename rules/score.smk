@@ -1,6 +1,7 @@
 # score: does the judge retrieve the caption?
-# Needs the judge, the prompts and the generators' images. Gives a table of scores for each split that a generator
-# serves, with a summary, and the health of each judge; for sketches the same scores by the oracle.
+# Needs the judge, the prompts and the generators' images. Gives a table of scores for each split
+# that a generator serves, with a summary, and the health of each judge; for sketches the same
+# scores by the oracle.
 
 
 if GENERATORS:
@@ -8,13 +9,25 @@ if GENERATORS:
     rule score_images:
         """Score the images of all generators by each judge, and measure the judge's health."""
         input:
-            **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "splits", "swapped", "prompts"),
+            **inputs(
+                "captions",
+                "images",
+                "files",
+                "pairs",
+                "ranking",
+                "heldout",
+                "splits",
+                "swapped",
+                "prompts",
+            ),
             **inputs("variants"),
             manifests=of_each("generated/{generator}/manifest.parquet", generator=GENERATORS),
             made=of_each("generated/{generator}/images", generator=GENERATORS),
             judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         output:
-            scores=directory(of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=GENERATORS)),
+            scores=directory(
+                of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=GENERATORS)
+            ),
             health=of_each("health/{judge}.json", judge=CONFIG.judges),
         log:
             "<logs>/score/{composition}/score_images.log",
@@ -25,7 +38,9 @@ if GENERATORS:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            **model_resources(CONFIG.judge.device, 8000, minutes=20 * len(CONFIG.judges) * (len(GENERATORS) + 1)),
+            **model_resources(
+                CONFIG.judge.device, 8000, minutes=20 * len(CONFIG.judges) * (len(GENERATORS) + 1)
+            ),
         params:
             **SCORING,
             **ENCODING,

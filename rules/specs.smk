@@ -1,6 +1,7 @@
 # specs: scores for long captions.
-# Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
-# trained with the loss of SPECS and with only its contrastive term, and how well each distinguishes right from wrong.
+# Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a
+# stretched CLIP, the same trained with the loss of SPECS and with only its contrastive term, and
+# how well each distinguishes right from wrong.
 
 BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
@@ -112,7 +113,9 @@ rule cut_captions:
 
 
 rule train_specs:
-    """Train the stretched CLIP on long captions, with the loss of SPECS or only its contrastive term."""
+    """Train the stretched CLIP on long captions, with the loss of SPECS or only its contrastive
+    term.
+    """
     input:
         judge=f"{SPECS}/stretched",
         captions=f"{SPECS}/chunks.parquet",
@@ -138,7 +141,9 @@ rule train_specs:
 
 
 rule intrinsic:
-    """Measure how often right details raise the similarity and wrong ones lower it, and compare the three judges."""
+    """Measure how often right details raise the similarity and wrong ones lower it, and compare
+    the three judges.
+    """
     input:
         judge=f"{SPECS}/specs",
         against=[f"{SPECS}/stretched", f"{SPECS}/contrastive"],
@@ -165,7 +170,9 @@ rule intrinsic:
 
 
 rule draw_specs:
-    """Draw the effect of training with long captions for each seed, and write its page as one file."""
+    """Draw the effect of training with long captions for each seed, and write its page as one
+    file.
+    """
     input:
         [f"{FIRST}/specs", f"{FIRST}/stretched"],
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),

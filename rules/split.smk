@@ -1,5 +1,6 @@
-# split: which pairs are held out, which images train, which test, what is swapped, what must be drawn?
-# Needs captions, pairs and ranking. Gives the splits, the swapped captions, the prompts, their audit and the exports.
+# split: which pairs are held out, which images train, which test, what is swapped, what must be
+# drawn? Needs captions, pairs and ranking. Gives the splits, the swapped captions, the prompts,
+# their audit and the exports.
 
 
 rule divide_images:
@@ -33,8 +34,13 @@ rule sample_heldout:
         ranking="<dataset>/{composition}/ranking.parquet",
         pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs or IS_CHOSEN, then=pairs_table),
         division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
-        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=ADJECTIVE_LEXICON),
-        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=NOUN_LEXICON),
+        adjectives=branch(
+            CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN,
+            then=ADJECTIVE_LEXICON,
+        ),
+        nouns=branch(
+            CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=NOUN_LEXICON
+        ),
         captions=branch(IS_CHOSEN, then="<dataset>/captions.parquet"),
         compounds=branch(IS_CHOSEN, then=COMPOUND_LEXICON),
     output:
@@ -62,7 +68,9 @@ rule sample_heldout:
 
 
 rule make_splits:
-    """Divide the images into train, test_seen and test_unseen, or take a published or divergent division."""
+    """Divide the images into train, test_seen and test_unseen, or take a published or divergent
+    division.
+    """
     input:
         **inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
         division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
@@ -99,11 +107,15 @@ use rule make_splits as find_contested with:
 
 
 rule swap_adjectives:
-    """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out, or
+    take published swaps.
+    """
     input:
         **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
         forms="<dataset>/{composition}/splits.json",
-        shards=branch(not CONFIG.split.published, then=shards("{composition}/offers", "parquet", "json")),
+        shards=branch(
+            not CONFIG.split.published, then=shards("{composition}/offers", "parquet", "json")
+        ),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -138,7 +150,9 @@ use rule swap_adjectives as offer_swaps with:
 rule make_prompts:
     """List the prompts for all generators."""
     input:
-        **inputs("captions", "images", "pairs", "ranking", "heldout", "splits", "swapped", "accepted"),
+        **inputs(
+            "captions", "images", "pairs", "ranking", "heldout", "splits", "swapped", "accepted"
+        ),
     output:
         prompts="<dataset>/{composition}/prompts.parquet",
         jsonl="<dataset>/{composition}/prompts.jsonl",
@@ -165,9 +179,13 @@ rule make_prompts:
 
 
 rule make_variants:
-    """Make the copies of each prompt in which another adjective makes its pair false of the image."""
+    """Make the copies of each prompt in which another adjective makes its pair false of the
+    image.
+    """
     input:
-        **inputs("captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"),
+        **inputs(
+            "captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"
+        ),
         shards=shards("{composition}/variants", "parquet", "json"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
@@ -198,9 +216,13 @@ use rule make_variants as vary_shard with:
 
 
 rule audit:
-    """Check a split and its swaps by word order alone, and compare word order with the extracted pairs."""
+    """Check a split and its swaps by word order alone, and compare word order with the extracted
+    pairs.
+    """
     input:
-        **inputs("captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"),
+        **inputs(
+            "captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"
+        ),
         facts=branch("facts" in SOURCE_TABLES, then="<dataset>/facts.parquet"),
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
         unused="<dataset>/{composition}/splits.json",

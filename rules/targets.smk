@@ -1,4 +1,5 @@
-# targets: what stages of dvc.yaml make, by names that do not depend on the config's generators and judges.
+# targets: what stages of dvc.yaml make, by names that do not depend on the config's generators and
+# judges.
 
 
 rule:
@@ -14,10 +15,17 @@ for COMPOSITION in CONFIG.compositions:
         name:
             f"images_of_{COMPOSITION}"
         input:
-            expand(f"{DATA}/{COMPOSITION}/generated/{{generator}}/manifest.parquet", generator=GENERATORS),
+            expand(
+                f"{DATA}/{COMPOSITION}/generated/{{generator}}/manifest.parquet",
+                generator=GENERATORS,
+            ),
 
     rule:
         name:
             f"scores_of_{COMPOSITION}"
         input:
-            [file for file in HEALTHS + SCORES + ORACLE_SCORES if file.startswith(f"{DATA}/{COMPOSITION}/")],
+            [
+                file
+                for file in HEALTHS + SCORES + ORACLE_SCORES
+                if file.startswith(f"{DATA}/{COMPOSITION}/")
+            ],

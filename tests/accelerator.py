@@ -1,7 +1,7 @@
 """A simulated accelerator, to test on a CPU what a GPU would run.
 
-Its tensors report another device and are computed on the CPU, so results are equal except for rounding (attention takes
-another path). As on a GPU,
+Its tensors report another device and are computed on the CPU, so results are equal except for
+rounding (attention takes another path). As on a GPU,
 
 - an operation takes tensors of one device,
 - deterministic mode refuses what CUDA computes with races.
@@ -19,7 +19,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
-from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import (
+    _DummyBackendModule,
+    _setup_privateuseone_for_python_backend,
+)
 
 from compclip.clip import device as real
 
@@ -27,20 +30,47 @@ aten = torch.ops.aten
 
 # Operations that move tensors between devices, and those that take indices of any device.
 MOVES = {aten._to_copy.default, aten.copy_.default, aten._local_scalar_dense.default}
-INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+INDEXED = {
+    aten.index.Tensor,
+    aten.index_put.default,
+    aten.index_put_.default,
+    aten._index_put_impl_.default,
+}
 
-# Operations that raise on CUDA by torch's notes on use_deterministic_algorithms, and that call alertNotDeterministic in
-# the libtorch_cuda.so of torch 2.13.
+# Operations that raise on CUDA by torch's notes on use_deterministic_algorithms, and that call
+# alertNotDeterministic in the libtorch_cuda.so of torch 2.13.
 RACING = {
-    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward", "adaptive_max_pool2d_backward",
-    "avg_pool3d_backward", "max_pool3d_with_indices_backward", "fractional_max_pool2d_backward",
-    "fractional_max_pool3d_backward", "max_unpool2d", "max_unpool3d", "reflection_pad1d_backward",
-    "reflection_pad3d_backward", "replication_pad1d_backward", "replication_pad2d_backward",
-    "replication_pad3d_backward", "upsample_linear1d_backward", "upsample_bilinear2d_backward",
-    "upsample_bicubic2d_backward", "upsample_trilinear3d_backward", "_upsample_bilinear2d_aa_backward",
-    "_upsample_bicubic2d_aa_backward", "grid_sampler_2d_backward", "grid_sampler_3d_backward", "nll_loss2d_forward",
-    "_ctc_loss_backward", "scatter_reduce", "index_reduce", "index_reduce_", "histc", "bincount", "median",
-}  # fmt: skip
+    "_adaptive_avg_pool2d_backward",
+    "_adaptive_avg_pool3d_backward",
+    "adaptive_max_pool2d_backward",
+    "avg_pool3d_backward",
+    "max_pool3d_with_indices_backward",
+    "fractional_max_pool2d_backward",
+    "fractional_max_pool3d_backward",
+    "max_unpool2d",
+    "max_unpool3d",
+    "reflection_pad1d_backward",
+    "reflection_pad3d_backward",
+    "replication_pad1d_backward",
+    "replication_pad2d_backward",
+    "replication_pad3d_backward",
+    "upsample_linear1d_backward",
+    "upsample_bilinear2d_backward",
+    "upsample_bicubic2d_backward",
+    "upsample_trilinear3d_backward",
+    "_upsample_bilinear2d_aa_backward",
+    "_upsample_bicubic2d_aa_backward",
+    "grid_sampler_2d_backward",
+    "grid_sampler_3d_backward",
+    "nll_loss2d_forward",
+    "_ctc_loss_backward",
+    "scatter_reduce",
+    "index_reduce",
+    "index_reduce_",
+    "histc",
+    "bincount",
+    "median",
+}
 
 
 class _Backend(_DummyBackendModule):
@@ -60,9 +90,13 @@ class There(torch.Tensor):
     @staticmethod
     def __new__(cls, here: torch.Tensor) -> "There":
         made = torch.Tensor._make_wrapper_subclass(
-            cls, here.shape, strides=here.stride(), storage_offset=here.storage_offset(), dtype=here.dtype,
+            cls,
+            here.shape,
+            strides=here.stride(),
+            storage_offset=here.storage_offset(),
+            dtype=here.dtype,
             device=DEVICE,
-        )  # fmt: skip
+        )
         made.here = here
         return made
 
@@ -73,7 +107,9 @@ class There(torch.Tensor):
         return self.here.detach().__reduce_ex__(protocol)
 
     @classmethod
-    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(operation, args, kwargs or {})
 
 
@@ -99,7 +135,10 @@ def _check(operation: Any, arguments: tuple[Any, ...], leaves: list[torch.Tensor
     apart = [tuple(x.shape) for x in leaves if not isinstance(x, There) and x.dim()]
     if apart and operation not in MOVES:
         _faults.append(f"{operation}: tensors on two devices; on the CPU: {apart}")
-    strict = torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
+    strict = (
+        torch.are_deterministic_algorithms_enabled()
+        and not torch.is_deterministic_algorithms_warn_only_enabled()
+    )
     counts = operation is aten.bincount.default and len(leaves) == 1  # it races only with weights
     if strict and operation.overloadpacket.__name__ in RACING and not counts:
         _faults.append(f"{operation} does not have a deterministic implementation on CUDA")
@@ -124,7 +163,13 @@ def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> A
     own = {id(x.here): x for x in there}
 
     def wrap(value: Any) -> Any:
-        return own[id(value)] if id(value) in own else There(value) if isinstance(value, torch.Tensor) else value
+        return (
+            own[id(value)]
+            if id(value) in own
+            else There(value)
+            if isinstance(value, torch.Tensor)
+            else value
+        )
 
     return tree_map(wrap, result)
 
@@ -136,13 +181,17 @@ def _here(value: Any) -> Any:
 class _Simulated(TorchDispatchMode):
     """Makes tensors that are created on the device, or moved to it, There."""
 
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(operation, args, kwargs or {})
 
 
 @contextmanager
 def accelerator(free: int = 2**33) -> Iterator[torch.device]:
-    """Let ``find_device("auto")``, also in loaded modules, return the simulated device, with ``free`` bytes."""
+    """Let ``find_device("auto")``, also in loaded modules, return the simulated device, with
+    ``free`` bytes.
+    """
 
     def find_device(name: str, key: str = "judge.device") -> torch.device:
         return torch.device("cpu") if name == "cpu" else DEVICE
@@ -154,7 +203,9 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             for fake in (find_device, is_gpu):
-                if name.startswith(("compclip.", "workflow_scripts.")) and hasattr(module, fake.__name__):
+                if name.startswith(("compclip.", "workflow_scripts.")) and hasattr(
+                    module, fake.__name__
+                ):
                     patch.setattr(module, fake.__name__, fake)
         assert real.find_device is find_device
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))

@@ -25,7 +25,8 @@ settings.register_profile("compclip", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile(os.environ.get("COMPCLIP_EXAMPLES", "compclip"))
 
-# Tests that were started in the background ignore Ctrl-C, and so would what they start and interrupt.
+# Tests that were started in the background ignore Ctrl-C, and so would what they start and
+# interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -39,7 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Count the examples of a property test that end without being rejected: at least a quarter must."""
+    """Count the examples of a property test that end without being rejected: at least a quarter
+    must.
+    """
     handle = getattr(getattr(item, "obj", None), "hypothesis", None)
     if handle is None:
         return (yield)
@@ -56,14 +59,24 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
     finally:
         handle.inner_test = inner
-    assert 4 * counts["reached"] >= counts["drawn"] > 0, f"few examples reach the property: {dict(counts)}"
+    assert 4 * counts["reached"] >= counts["drawn"] > 0, (
+        f"few examples reach the property: {dict(counts)}"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let skips fail where COMPCLIP_SKIPS is `fail`, as in .ci/run, apart from those whose reason says `optional`."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let skips fail where COMPCLIP_SKIPS is `fail`, as in .ci/run, apart from those whose reason
+    says `optional`.
+    """
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("COMPCLIP_SKIPS") == "fail":
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and os.environ.get("COMPCLIP_SKIPS") == "fail"
+    ):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         if "optional" not in reason:
             report.outcome, report.longrepr = "failed", f"{reason}; COMPCLIP_SKIPS=fail demands it"
@@ -107,7 +120,9 @@ def cub_root() -> Path:
 
 @pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Run the small config once, with two cores and cold caches; to be forked. Other test processes wait for it."""
+    """Run the small config once, with two cores and cold caches; to be forked. Other test processes
+    wait for it.
+    """
     place = tmp_path_factory.getbasetemp()
     place = place.parent if "PYTEST_XDIST_WORKER" in os.environ else place
     run = Project(place / "first_run")
@@ -122,7 +137,9 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def results(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the results of the small run: data set ``sketch``, composition ``color``."""
-    return Path(shutil.copytree(first_run.root / "results", tmp_path_factory.mktemp("small") / "results"))
+    return Path(
+        shutil.copytree(first_run.root / "results", tmp_path_factory.mktemp("small") / "results")
+    )
 
 
 @pytest.fixture(scope="session")

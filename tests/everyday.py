@@ -1,4 +1,6 @@
-"""Captions of everyday photographs, in the style of people who describe a picture in one sentence."""
+"""Captions of everyday photographs, in the style of people who describe a picture in one
+sentence.
+"""
 
 import pandas as pd
 
@@ -53,6 +55,7 @@ def captions(number: int) -> pd.DataFrame:
     generator = rng(0, "everyday")
     colors = [generator.choice(COLORS, 3, replace=False) for _ in range(number)]
     rows = [
-        (f"photo{i:05d}", 0, PATTERNS[i % len(PATTERNS)].format(a=a, b=b, c=c)) for i, (a, b, c) in enumerate(colors)
+        (f"photo{i:05d}", 0, PATTERNS[i % len(PATTERNS)].format(a=a, b=b, c=c))
+        for i, (a, b, c) in enumerate(colors)
     ]
     return captions_table(rows)

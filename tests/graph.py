@@ -1,6 +1,7 @@
 """The jobs of a run, as Snakemake's logger reports them in a dry run.
 
-The only use of an interface of Snakemake that is not documented: the name of its logger. Tests fail when it changes.
+The only use of an interface of Snakemake that is not documented: the name of its logger. Tests fail
+when it changes.
 """
 
 import logging
@@ -80,7 +81,8 @@ def jobs(config: Path) -> list[Job]:
             workdir=ROOT,
         )
         dag = workflow.dag(DAGSettings(forceall=True, force_incomplete=True))
-        # The API replaces all handlers when it starts, and prints the jobs of a dry run: they are read, not shown.
+        # The API replaces all handlers when it starts, and prints the jobs of a dry run: they are
+        # read, not shown.
         logging.getLogger("snakemake.logging").handlers = [collector]
         dag.execute_workflow(executor="dryrun")
     return sorted(collector.jobs, key=lambda job: (job.stage, job.outputs))

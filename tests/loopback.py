@@ -11,7 +11,9 @@ from typing import Any
 class Handler(BaseHTTPRequestHandler):
     """Answers in one call, and logs nothing."""
 
-    def answer(self, status: int, body: bytes = b"", headers: Mapping[str, Any] | None = None) -> None:
+    def answer(
+        self, status: int, body: bytes = b"", headers: Mapping[str, Any] | None = None
+    ) -> None:
         """Send a body; ``headers`` of None are omitted, and override its length."""
         self.send_response(status)
         for name, value in {"Content-Length": len(body), **(headers or {})}.items():

@@ -23,22 +23,41 @@ def process_state() -> dict[str, Any]:
     return {
         "argv": list(sys.argv),
         "csv": csv.field_size_limit(),
-        "cudnn": (torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark, torch.backends.cudnn.enabled),
+        "cudnn": (
+            torch.backends.cudnn.allow_tf32,
+            torch.backends.cudnn.benchmark,
+            torch.backends.cudnn.enabled,
+        ),
         "cwd": os.getcwd(),
-        "environment": {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
+        "environment": {
+            name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"
+        },
         "filled": torch.utils.deterministic.fill_uninitialized_memory,
         "hidden modules": [name for name, module in sys.modules.items() if module is None],
         "locale": locale.setlocale(locale.LC_ALL),
-        "logging": (logging.raiseExceptions, root.level, list(root.handlers), logging.root.manager.disable),
+        "logging": (
+            logging.raiseExceptions,
+            root.level,
+            list(root.handlers),
+            logging.root.manager.disable,
+        ),
         "matplotlib": dict(matplotlib.rcParams),
         "numpy": (np.geterr(), str(np.random.get_state()), np.get_printoptions()),
         "our log": (log.level, list(log.handlers), list(log.filters), log.disabled, log.propagate),
-        "pandas": [pd.get_option(f"display.{name}") for name in ("max_rows", "max_columns", "precision")],
+        "pandas": [
+            pd.get_option(f"display.{name}") for name in ("max_rows", "max_columns", "precision")
+        ],
         "path": list(sys.path),
         "pillow": (Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES),
         "random": random.getstate(),
-        "signals": {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)},
-        "torch": (torch.get_num_threads(), torch.get_deterministic_debug_mode(), torch.get_default_dtype()),
+        "signals": {
+            name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        },
+        "torch": (
+            torch.get_num_threads(),
+            torch.get_deterministic_debug_mode(),
+            torch.get_default_dtype(),
+        ),
         "torch's random stream": torch.get_rng_state().tolist(),
         "warnings": list(warnings.filters),
     }

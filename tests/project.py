@@ -1,6 +1,7 @@
 """A copy of the project to run in: tests never touch the results or locks of the checkout.
 
-Fixture ``first_run`` is such a copy with one small finished run of the whole chain: the world that tests read.
+Fixture ``first_run`` is such a copy with one small finished run of the whole chain: the world that
+tests read.
 """
 
 import hashlib
@@ -14,8 +15,13 @@ from typing import Self
 
 from compclip.core.code import ROOT
 
-DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer", "usual")
-# The whole chain, small: one composition, three generators, a trained judge; long captions, drawn compounds, people.
+DATASET, COMPOSITION, GENERATORS = (
+    "sketch",
+    "color",
+    ("photographs", "faithful", "memorizer", "usual"),
+)
+# The whole chain, small: one composition, three generators, a trained judge; long captions, drawn
+# compounds, people.
 SMALL = """
 results: {results}
 cache: {cache}
@@ -40,10 +46,16 @@ human: {{}}
 
 
 def artifact_digests(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield each artifact's path below ``folder`` and the sha256 of its content; logs contain times."""
+    """Yield each artifact's path below ``folder`` and the sha256 of its content; logs contain
+    times.
+    """
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
-        if file.is_file() and parts[0] != "logs" and not any(part.startswith(".") for part in parts):
+        if (
+            file.is_file()
+            and parts[0] != "logs"
+            and not any(part.startswith(".") for part in parts)
+        ):
             yield "/".join(parts), hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -57,8 +69,11 @@ class Project:
         """Copy the files that git tracks or would track."""
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-            cwd=ROOT, capture_output=True, check=True, text=True,
-        ).stdout  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file() and not name.startswith("results/"):
                 target = self.root / name
@@ -77,21 +92,38 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        return {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
 
     def call(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy; if it fails, show what it printed."""
-        done = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=self.root, env=self.environment, capture_output=True, text=True
+        )
         if check and done.returncode:
-            raise AssertionError(f"{' '.join(command)} exited {done.returncode}\n{done.stdout}\n{done.stderr}")
+            raise AssertionError(
+                f"{' '.join(command)} exited {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
         return done
 
     def snakemake(self, config: str, *arguments: str, cores: int = 2, check: bool = True):
-        return self.call("snakemake", "--cores", str(cores), "--configfile", config, *arguments, check=check)
+        return self.call(
+            "snakemake", "--cores", str(cores), "--configfile", config, *arguments, check=check
+        )
 
     def make(self, config: str, *arguments: str, cores: int = 1, check: bool = True):
         """Do what `make run` does."""
-        run = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", str(cores))
+        run = (
+            "python",
+            "-m",
+            "workflow_scripts.workflow.run",
+            "--config",
+            config,
+            "--cores",
+            str(cores),
+        )
         return self.call(*run, *arguments, check=check)
 
     def planned(self, config: str, *targets: str) -> dict[str, int]:

@@ -16,9 +16,12 @@ class Inputs(SimpleNamespace):
 
 
 def job(
-    input: Mapping[str, Any], output: Mapping[str, Path], threads: int = 1, wildcards: Mapping[str, str] | None = None,
+    input: Mapping[str, Any],
+    output: Mapping[str, Path],
+    threads: int = 1,
+    wildcards: Mapping[str, str] | None = None,
     **params: Any,
-) -> Job:  # fmt: skip
+) -> Job:
     """Return a job with these paths and params; a section of the config may be its model."""
     return Job(
         Inputs(**input),

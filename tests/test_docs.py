@@ -19,8 +19,15 @@ from workflow_scripts.workflow import reference
 from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = "benchmarks|compclip|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
+PAGES = [
+    README,
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+FOLDERS = (
+    "benchmarks|compclip|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
+)
 # Paths in text or code, without those that have a placeholder.
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.
@@ -34,7 +41,9 @@ LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
 
 def functions(file: Path) -> set[str]:
-    return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)}
+    return {
+        node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)
+    }
 
 
 def headings(file: Path) -> set[str]:
@@ -71,7 +80,10 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
             continue
         main = importlib.import_module(MODULES.get(module, module)).main
         declared = next(iter(get_type_hints(main).values()))
-        options = [option.split(".")[0].replace("-", "_") for option in re.findall(r"[ \[]--([a-z][\w.-]*)", rest)]
+        options = [
+            option.split(".")[0].replace("-", "_")
+            for option in re.findall(r"[ \[]--([a-z][\w.-]*)", rest)
+        ]
         names = {field.alias or name for name, field in declared.model_fields.items()} | {"help"}
         assert [option for option in options if option not in names] == [], module
 
@@ -90,10 +102,16 @@ def test_definitions_are_where_the_page_says_and_every_test_file_is_listed() -> 
     assert rows
     for first, *others in (re.findall(r"`([^`]+)`", row) for row in rows):
         places = [(ROOT / first).parent, ROOT / "compclip"]
-        assert [name for name in others if not any((place / name).exists() for place in places)] == []
+        assert [
+            name for name in others if not any((place / name).exists() for place in places)
+        ] == []
     listed = (ROOT / "docs" / "testing.md").read_text()
     files = (str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
-    assert [file for file in sorted(files) if file not in listed and str(Path(file).parent) + "`" not in listed] == []
+    assert [
+        file
+        for file in sorted(files)
+        if file not in listed and str(Path(file).parent) + "`" not in listed
+    ] == []
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
@@ -114,14 +132,19 @@ def test_the_readme_is_short_and_names_the_one_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     newest = re.search(r"^## (\S+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest and [version] * 4 == [
-        citation["version"], citation["preferred-citation"]["version"], newest[1],
+        citation["version"],
+        citation["preferred-citation"]["version"],
+        newest[1],
         re.search(r"version = \{([^}]*)\}", README.read_text())[1],
-    ]  # fmt: skip
+    ]
     assert citation["date-released"] == newest[2]
 
 
 def test_shown_configs_are_valid_and_make_commands_exist() -> None:
-    blocks = {page: re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL) for page in PAGES}
+    blocks = {
+        page: re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for page in PAGES
+    }
     assert len(blocks[README]) == 2
     for page, shown in blocks.items():
         for block in map(yaml.safe_load, shown):
@@ -130,5 +153,7 @@ def test_shown_configs_are_valid_and_make_commands_exist() -> None:
             assert str(config.results) == str(block.get("results", "results")), page.name
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for page in (*PAGES, *(ROOT / ".github" / "workflows").glob("*.yml")):
-        commands = re.findall(r"(?:^    |`|run: +)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE)
+        commands = re.findall(
+            r"(?:^    |`|run: +)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE
+        )
         assert [name for name in commands if name not in targets] == [], page.name

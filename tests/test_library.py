@@ -1,4 +1,6 @@
-"""The library as users import it: its names, what they need, the page that shows them, and the notebook."""
+"""The library as users import it: its names, what they need, the page that shows them, and the
+notebook.
+"""
 
 import ast
 import contextlib
@@ -33,7 +35,8 @@ PAGE = (ROOT / "docs" / "library.md").read_text()
 # The table has six.
 SIX_DIGITS = """
 both = scores.r_precision, scores.adjective_accuracy
-print([round(end, 6) for score in both for end in (score.value, score.new_pairs_low, score.new_pairs_high)])
+ends = [(score.value, score.new_pairs_low, score.new_pairs_high) for score in both]
+print([round(end, 6) for three in ends for end in three])
 """
 # The names that need an extra.
 CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "specs_score")
@@ -50,14 +53,18 @@ def draw_images(prompts: pd.DataFrame, pairs: pd.DataFrame, folder: Path) -> Non
     for row in prompts.itertuples():
         dice = Dice(rng(0, row.file_name))
         stated = pairs[pairs["image_id"] == row.image_id]
-        scene = draw_wild_scene(dice) | {f"{p.noun}:color": p.adjective for p in stated.itertuples()}
+        scene = draw_wild_scene(dice) | {
+            f"{p.noun}:color": p.adjective for p in stated.itertuples()
+        }
         (folder / row.file_name).parent.mkdir(parents=True, exist_ok=True)
         (folder / row.file_name).write_bytes(png(paint_scene(scene, draw_pose(dice), 64)))
 
 
 @functools.cache
 def run_block(number: int, folder: Path) -> tuple[dict[str, Any], str]:
-    """Execute a block in ``folder`` after those before it; return the names that there are, and what it prints."""
+    """Execute a block in ``folder`` after those before it; return the names that there are, and
+    what it prints.
+    """
     names = {} if number == 0 else dict(run_block(number - 1, folder)[0])
     code, _ = BLOCKS[number]
     if "load_judge" in code:
@@ -71,12 +78,16 @@ def run_block(number: int, folder: Path) -> tuple[dict[str, Any], str]:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a judge; other libraries change the process when they are imported, here before the blocks."""
+    """A folder with a judge; other libraries change the process when they are imported, here before
+    the blocks.
+    """
     for name in ("numba", "scipy.stats", "spacy"):
         importlib.import_module(name)
     folder = tmp_path_factory.mktemp("library")
     (folder / "judge").mkdir()
-    save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge")
+    save_judge(
+        build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge"
+    )
     return folder
 
 
@@ -99,11 +110,21 @@ def test_a_block_of_the_page_changes_nothing_in_the_process(number: int, place: 
 
 
 def test_names_are_described_and_captions_of_any_form_have_keys() -> None:
-    assert all(name in dir(compclip) and getattr(compclip, name).__doc__ for name in compclip.__all__)
+    assert all(
+        name in dir(compclip) and getattr(compclip, name).__doc__ for name in compclip.__all__
+    )
     assert PAGE.count("```python") == len(BLOCKS) == 10
-    assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
+    assert as_captions(["a", "b"]).to_dict("list") == {
+        "image_id": ["0", "1"],
+        "text": ["a", "b"],
+        "caption_id": [0, 0],
+    }
     table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
-    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
+    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [
+        0,
+        1,
+        0,
+    ]
     numbered = table.assign(caption_id=[5, 6, 7])
     assert as_captions(numbered).equals(numbered)
     with pytest.raises(AttributeError, match="has no attribute 'scores'"):
@@ -113,9 +134,12 @@ def test_names_are_described_and_captions_of_any_form_have_keys() -> None:
 def test_the_import_loads_nothing_and_code_imports_modules() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, compclip; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "-c", "import sys, compclip; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
         check=True,
-    ).stdout.split()  # fmt: skip
+    ).stdout.split()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert not {"numpy", "pandas", "torch", "spacy", "snakemake", "pydantic"} & set(loaded)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
@@ -139,19 +163,35 @@ def test_an_extra_has_what_its_functions_import(name: str) -> None:
 def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:
     script = (ROOT / "examples" / "score_images.py").read_text()
     assert len(script.splitlines()) < 20
-    table = pd.read_csv(results / "scores.csv").query("generator == 'faithful' and prompts == 'pairs'")
-    table = table[(table["judge"] != "oracle") & table["measure"].isin(["r_precision", "adjective_accuracy"])]
+    table = pd.read_csv(results / "scores.csv").query(
+        "generator == 'faithful' and prompts == 'pairs'"
+    )
+    table = table[
+        (table["judge"] != "oracle") & table["measure"].isin(["r_precision", "adjective_accuracy"])
+    ]
     assert len(table) == 4
     for _, rows in table.groupby("split"):
         row = rows.iloc[0]
         (judge,) = (results / row.dataset / "judges").glob("[0-9]*")
-        arguments = results / row.dataset / row.composition, row.generator, row.split, judge.name, row.candidates
+        arguments = (
+            results / row.dataset / row.composition,
+            row.generator,
+            row.split,
+            judge.name,
+            row.candidates,
+        )
         done = subprocess.run(
             [sys.executable, "-c", script + SIX_DIGITS, *map(str, arguments)],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         shown = (
-            rows.sort_values("measure", ascending=False)[["value", "new_pairs_low", "new_pairs_high"]]
+            rows.sort_values("measure", ascending=False)[
+                ["value", "new_pairs_low", "new_pairs_high"]
+            ]
             .to_numpy()
             .ravel()
             .tolist()

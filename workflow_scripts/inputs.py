@@ -7,15 +7,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, VARIANTS
+from compclip.core.tables import (
+    CAPTIONS,
+    IMAGES,
+    MANIFEST,
+    PAIRS,
+    PROMPTS,
+    RANKING,
+    SPLIT,
+    SWAPPED,
+    VARIANTS,
+)
 from compclip.io import Images, blocks_of, image_ids, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 
 SCHEMAS = {
-    "captions": CAPTIONS, "images": IMAGES, "manifest": MANIFEST, "pairs": PAIRS, "prompts": PROMPTS,
-    "ranking": RANKING, "splits": SPLIT, "swapped": SWAPPED, "variants": VARIANTS,
-}  # fmt: skip
+    "captions": CAPTIONS,
+    "images": IMAGES,
+    "manifest": MANIFEST,
+    "pairs": PAIRS,
+    "prompts": PROMPTS,
+    "ranking": RANKING,
+    "splits": SPLIT,
+    "swapped": SWAPPED,
+    "variants": VARIANTS,
+}
 
 BLOCK = 100_000  # rows of a table that a step holds at once
 
@@ -27,7 +44,9 @@ def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
 
 
 def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:
-    """Return random images with about ``most`` captions, sorted; None, for all, if there are not more."""
+    """Return random images with about ``most`` captions, sorted; None, for all, if there are not
+    more.
+    """
     ids, rows = image_ids(captions)
     if (number := len(ids) * most // max(rows, 1)) >= len(ids):
         return None
@@ -35,12 +54,18 @@ def sample_images(captions: Path, most: int, generator: np.random.Generator) -> 
 
 
 def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
-    """Return the inputs of these names, or the rows of some images, checked against their schemas."""
-    return {name: read_table(getattr(job.input, name), SCHEMAS[name], images=images) for name in names}
+    """Return the inputs of these names, or the rows of some images, checked against their
+    schemas.
+    """
+    return {
+        name: read_table(getattr(job.input, name), SCHEMAS[name], images=images) for name in names
+    }
 
 
 def read_blocks(job: Job, *names: str) -> dict[str, Any]:
-    """Return the inputs of these names as iterators of the same blocks of images (``tables.in_blocks``)."""
+    """Return the inputs of these names as iterators of the same blocks of images
+    (``tables.in_blocks``).
+    """
     blocks = image_blocks(job)
 
     def of_table(name: str) -> Iterator[pd.DataFrame]:

@@ -1,7 +1,8 @@
-"""What the scripts of all rules share: a job's paths and params, its log, one-line errors, and sealed records.
+"""What the scripts of all rules share: a job's paths and params, its log, one-line errors, and
+sealed records.
 
-A script has a function ``main``, which reads the inputs, calls the library and writes the outputs, and ends with
-``run_script(main)``. Snakemake starts it (``script:``) and defines ``snakemake``.
+A script has a function ``main``, which reads the inputs, calls the library and writes the outputs,
+and ends with ``run_script(main)``. Snakemake starts it (``script:``) and defines ``snakemake``.
 """
 
 import os
@@ -30,7 +31,8 @@ class Job:
     """What a rule gives to its script, by the names of the rule.
 
     Attributes:
-        input: a path for each name, or a list of paths; an empty list where the config makes the rule leave it out.
+        input: a path for each name, or a list of paths; an empty list where the config makes the
+            rule leave it out.
         output: likewise.
         params: settings; a section of the config is a dict of JSON values.
         wildcards: as texts.
@@ -45,8 +47,13 @@ class Job:
     @classmethod
     def of(cls, snakemake: Any) -> "Job":
         """Return the job of Snakemake's own object."""
-        params, wildcards = (SimpleNamespace(**dict(each.items())) for each in (snakemake.params, snakemake.wildcards))
-        return cls(_paths(snakemake.input), _paths(snakemake.output), params, wildcards, snakemake.threads)
+        params, wildcards = (
+            SimpleNamespace(**dict(each.items()))
+            for each in (snakemake.params, snakemake.wildcards)
+        )
+        return cls(
+            _paths(snakemake.input), _paths(snakemake.output), params, wildcards, snakemake.threads
+        )
 
     @property
     def where(self) -> str:
@@ -55,13 +62,17 @@ class Job:
 
 
 def _paths(named: Any) -> SimpleNamespace:
-    paths = {name: Path(of) if isinstance(of, str) else [*map(Path, of)] for name, of in named.items()}
+    paths = {
+        name: Path(of) if isinstance(of, str) else [*map(Path, of)] for name, of in named.items()
+    }
     return SimpleNamespace(**paths)
 
 
 @contextmanager
 def _alone(log_file: Path) -> Iterator[None]:
-    """Let one process at a time run a job, because jobs survive a killed Snakemake; the lock ends with its process."""
+    """Let one process at a time run a job, because jobs survive a killed Snakemake; the lock ends
+    with its process.
+    """
     file = log_file.with_name(f".{log_file.name}.lock")
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file, poll_interval=0.5)
@@ -71,7 +82,10 @@ def _alone(log_file: Path) -> Iterator[None]:
         holder = "a process"
         with suppress(OSError):  # the holder has just removed it
             holder = file.read_text(errors="replace") or holder
-        log.warning("%s is still running this step, possibly from a killed run; waiting until it ends", holder)
+        log.warning(
+            "%s is still running this step, possibly from a killed run; waiting until it ends",
+            holder,
+        )
         lock.acquire()
     try:
         with suppress(OSError):  # a full disk; the lock holds all the same
@@ -83,7 +97,9 @@ def _alone(log_file: Path) -> Iterator[None]:
         lock.release()
 
 
-def run_checked(main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]) -> None:
+def run_checked(
+    main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]
+) -> None:
     """Run ``main`` between the check of what it reads and the record of what it writes."""
     inputs = digests.check(map(Path, reads))
     main(job)
@@ -92,12 +108,15 @@ def run_checked(main: Callable[[Job], None], job: Job, name: str, reads: Iterabl
 
 
 def run_script(main: Callable[[Job], None]) -> None:
-    """Run the script of a rule, which is ``__main__``; on failure print one line and exit with 1."""
+    """Run the script of a rule, which is ``__main__``; on failure print one line and exit with
+    1.
+    """
     script = sys.modules["__main__"]
     snakemake = script.__dict__.get("snakemake")
     if snakemake is None:
         sys.exit(
-            "error: a script is run by its rule: `snakemake <output>`; to debug one, see workflow_scripts/stand_in.py"
+            "error: a script is run by its rule: `snakemake <output>`; to debug one, see "
+            "workflow_scripts/stand_in.py"
         )
     # When several processes train together, the first one waits, checks and records.
     first = os.environ.get("RANK", "0") == "0"
@@ -111,11 +130,26 @@ def run_script(main: Callable[[Job], None]) -> None:
     with one_line_errors(log_file), _alone(log_file) if first else nullcontext():
         start_logging(log_file)
         library = Path(str(compclip.__file__)).parents[1]
-        require(library == CHECKOUT, library, "not the compclip of this checkout", "uninstall it from this environment")
-        after = {str(path) for path in snakemake.input.get("after") or []}  # made before the job, not read by it
+        require(
+            library == CHECKOUT,
+            library,
+            "not the compclip of this checkout",
+            "uninstall it from this environment",
+        )
+        after = {
+            str(path) for path in snakemake.input.get("after") or []
+        }  # made before the job, not read by it
         job = Job.of(snakemake)
         if first:
-            run_checked(main, job, name, [path for path in snakemake.input if path not in after], snakemake.output)
+            run_checked(
+                main,
+                job,
+                name,
+                [path for path in snakemake.input if path not in after],
+                snakemake.output,
+            )
         else:
             main(job)
-        log.info("done in %.1f CPU seconds", sum(os.times()[:4]))  # of this process and its children
+        log.info(
+            "done in %.1f CPU seconds", sum(os.times()[:4])
+        )  # of this process and its children

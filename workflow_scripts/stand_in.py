@@ -3,8 +3,8 @@
     >>> from workflow_scripts.split import make_splits
     >>> make_splits.main(stand_in("make_splits", composition="color"))
 
-Snakemake has no documented interface for this; this module uses its internal ``Workflow``, ``Rule`` and ``Job``
-(tests/workflow/test_chain.py fails when they change).
+Snakemake has no documented interface for this; this module uses its internal ``Workflow``, ``Rule``
+and ``Job`` (tests/workflow/test_chain.py fails when they change).
 """
 
 from pathlib import Path

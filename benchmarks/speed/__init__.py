@@ -1,4 +1,6 @@
-"""Speed, measured against the plain way in the same run: a file a benchmark, with ``measure() -> dict``."""
+"""Speed, measured against the plain way in the same run: a file a benchmark, with ``measure() ->
+dict``.
+"""
 
 import os
 import subprocess
@@ -14,7 +16,11 @@ from compclip.core.code import ROOT
 
 def compared(ours: float, baseline: float, unit: str, n: int, **more: Any) -> dict[str, Any]:
     """Return the figures of a comparison of two speeds."""
-    speeds = {"ratio": round(ours / baseline, 2), "ours": round(ours, 1), "baseline": round(baseline, 1)}
+    speeds = {
+        "ratio": round(ours / baseline, 2),
+        "ours": round(ours, 1),
+        "baseline": round(baseline, 1),
+    }
     return {**speeds, "unit": unit, "n": n, **more}
 
 

@@ -1,7 +1,7 @@
 """Run benchmarks and put their figures into results/bench.json.
 
-A benchmark returns ``ratio`` (speed relative to the baseline), ``ours``, ``baseline``, ``unit``, ``n`` and, if there is
-one, ``bound``; so may its parts. Close other programs first.
+A benchmark returns ``ratio`` (speed relative to the baseline), ``ours``, ``baseline``, ``unit``,
+``n`` and, if there is one, ``bound``; so may its parts. Close other programs first.
 """
 
 import os
@@ -25,7 +25,9 @@ SPEED_PACKAGE = "benchmarks.speed"
 class Speed(Command):
     """Run benchmarks and put their figures into results/bench.json."""
 
-    names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(SPEED_PACKAGE))}")
+    names: CliPositionalArg[list[str]] = Field(
+        [], description=f"of {', '.join(plugins.available(SPEED_PACKAGE))}"
+    )
     out: Path = Field(Path("results/bench.json"), description="file of the figures")
 
 
@@ -44,14 +46,17 @@ def figure_lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
     """Yield a line for the comparison, and one for each part with figures of its own."""
     bound = f", bound {measured['bound']:.1f}" if "bound" in measured else ""
     yield (
-        f"{name}: {measured['ratio']:.1f} times ({measured['ours']:.1f} against {measured['baseline']:.1f}"
+        f"{name}: {measured['ratio']:.1f} times ({measured['ours']:.1f} against "
+        f"{measured['baseline']:.1f}"
         f" {measured['unit']}, n {measured['n']}{bound})"
     )
     for part, figures in measured.items():
         if isinstance(figures, dict) and "ratio" in figures:
             yield from figure_lines(f"{name}, {part}", figures)
         elif isinstance(figures, dict):
-            yield f"{name}, {part}: {', '.join(f'{key}: {value}' for key, value in figures.items())}"
+            yield (
+                f"{name}, {part}: {', '.join(f'{key}: {value}' for key, value in figures.items())}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Divergence: the greedy division of samples, its scores updated, against one vectorized over all samples at each step.
+"""Divergence: the greedy division of samples, its scores updated, against one vectorized over all
+samples at each step.
 
-Random adjective-noun samples, D_C 1 and D_A 0.02 wanted, 60 % to train and 20 % to test; one core each. Both sides
-take the same samples in the same order, or the benchmark fails. Compilation is excluded: ours is called once before,
-on a few samples. ``plain_seconds`` and ``own_seconds`` show the cost by doubling: samples and seconds. ``restarts_*``
-is what ``divide`` makes of the samples that the plain side divides, restarts and exchanges included.
+Random adjective-noun samples, D_C 1 and D_A 0.02 wanted, 60 % to train and 20 % to test; one core
+each. Both sides take the same samples in the same order, or the benchmark fails. Compilation is
+excluded: ours is called once before, on a few samples. ``plain_seconds`` and ``own_seconds`` show
+the cost by doubling: samples and seconds. ``restarts_*`` is what ``divide`` makes of the samples
+that the plain side divides, restarts and exchanges included.
 """
 
 from functools import partial
@@ -36,12 +38,18 @@ def first_sample(n: int) -> int:
 
 
 def own(samples: Samples) -> Division:
-    return greedy(samples, *part_sizes(len(samples)), Goal(ATOM, COMPOUND, False), first_sample(len(samples)))
+    return greedy(
+        samples, *part_sizes(len(samples)), Goal(ATOM, COMPOUND, False), first_sample(len(samples))
+    )
 
 
-def check_choices(division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]) -> None:
+def check_choices(
+    division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]
+) -> None:
     """Raises AssertionError unless both took the same sample at every step."""
-    assert division.train.tolist() == train and division.test.tolist() == test, "the two sides chose differently"
+    assert division.train.tolist() == train and division.test.tolist() == test, (
+        "the two sides chose differently"
+    )
     np.testing.assert_allclose(np.transpose([division.atom, division.compound]), path, atol=1e-9)
 
 
@@ -60,7 +68,9 @@ def measure() -> dict[str, Any]:
         check_choices(times[0][1], *reference)
         own_seconds[n] = float(np.median([time for time, _ in times]))
     greedy_end = times[0][1]
-    with_restarts, split = seconds(lambda: divide_samples(samples, *part_sizes(n), ATOM, COMPOUND, SEED))
+    with_restarts, split = seconds(
+        lambda: divide_samples(samples, *part_sizes(n), ATOM, COMPOUND, SEED)
+    )
     for larger in OWN_SIZES:
         if larger not in own_seconds:
             made = from_bags(*adjective_noun_bags(larger))

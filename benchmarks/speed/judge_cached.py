@@ -1,9 +1,11 @@
-"""Judge: training from what the frozen part gave once, against decoding the images and running it for every batch.
+"""Judge: training from what the frozen part gave once, against decoding the images and running it
+for every batch.
 
-The paper's judge with random weights. The first side's time includes the making of its cache and its checkpoints;
-the second runs some steps without, half before and half after the first, scaled to as many. On a CPU, ``bound`` is
-the ratio of the two sides' floating-point operations, counted while they run. On a GPU the sizes are those of a real
-training; ``baseline_decoding`` is the share of the second side's time that other threads could take over.
+The paper's judge with random weights. The first side's time includes the making of its cache and
+its checkpoints; the second runs some steps without, half before and half after the first, scaled to
+as many. On a CPU, ``bound`` is the ratio of the two sides' floating-point operations, counted while
+they run. On a GPU the sizes are those of a real training; ``baseline_decoding`` is the share of the
+second side's time that other threads could take over.
 """
 
 import os
@@ -29,14 +31,20 @@ from compclip.judge.config import JudgeConfig
 
 # What the appendix trains; the rest as preset paper has it.
 TRAINED_PARTS = [
-    "visual.layer4.*", "visual.attnpool.*", "transformer.resblocks.11.*", "ln_final.*", "text_projection",
+    "visual.layer4.*",
+    "visual.attnpool.*",
+    "transformer.resblocks.11.*",
+    "ln_final.*",
+    "text_projection",
     "logit_scale",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)
 class Size:
-    """Images, epochs of the whole training, images of a batch, and steps of the plain side after its first."""
+    """Images, epochs of the whole training, images of a batch, and steps of the plain side after
+    its first.
+    """
 
     images: int
     epochs: int
@@ -49,8 +57,9 @@ ON_GPU = Size(images=9000, epochs=100, batch=256, plain_steps=16)
 
 
 def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
-    """n photographs and each one's captions: real ones where preset birds50 finds them, else drawn ones; repeated
-    where they are fewer."""
+    """n photographs and each one's captions: real ones where preset birds50 finds them, else drawn
+    ones; repeated where they are fewer.
+    """
     preset = yaml.safe_load((ROOT / "presets" / "birds50.yaml").read_text(encoding="utf-8"))
     settings = preset["dataset"]["cub"]
     root = ROOT / settings["root"]
@@ -66,7 +75,9 @@ def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
         (folder / path, None if np.isnan(box).any() else tuple(box))
         for path, box in zip(images["path"], boxes, strict=True)
     ]
-    texts = loaded.captions.groupby("image_id")["text"].apply(list).reindex(images["image_id"]).tolist()
+    texts = (
+        loaded.captions.groupby("image_id")["text"].apply(list).reindex(images["image_id"]).tolist()
+    )
     times = -(-n // len(items))
     return (items * times)[:n], (texts * times)[:n]
 
@@ -98,11 +109,17 @@ def measure() -> dict[str, Any]:
     settle(1 if on_gpu else threads)
     config = JudgeConfig.model_validate(
         {
-            "model": "RN101", "pretrained": None, "trainable": TRAINED_PARTS, "epochs": size.epochs,
-            "batch": size.batch, "lr": 5e-4, "schedule": "constant", "warmup": 0,
+            "model": "RN101",
+            "pretrained": None,
+            "trainable": TRAINED_PARTS,
+            "epochs": size.epochs,
+            "batch": size.batch,
+            "lr": 5e-4,
+            "schedule": "constant",
+            "warmup": 0,
             "precision": "amp_bf16" if on_gpu else "fp32",
         }
-    )  # fmt: skip
+    )
     built = build(config, [], 0)
     preprocess = Preprocess(built.preprocess_cfg, config.crop)
     judge = Judge(built.model, get_tokenizer(built.model_cfg, None), preprocess, device, threads)
@@ -139,7 +156,9 @@ def measure() -> dict[str, Any]:
 
         def cached() -> float:
             feed = Feed(judge, config, folder / "cache", ALONE)
-            examples = Examples(feed.images(items, "images"), feed.captions(ids, "captions"), first, count)
+            examples = Examples(
+                feed.images(items, "images"), feed.captions(ids, "captions"), first, count
+            )
             run(examples, size.epochs, "ours")
             feed.clear()
             return time.perf_counter()
@@ -159,9 +178,14 @@ def measure() -> dict[str, Any]:
         next(judge.read_ahead(items[: size.batch], size.batch))
         decoding = time.perf_counter() - begun
     steps = size.images // size.batch * size.epochs
-    seconds, operations = ((a + b) / size.plain_steps * steps for a, b in zip(before, after, strict=True))
+    seconds, operations = (
+        (a + b) / size.plain_steps * steps for a, b in zip(before, after, strict=True)
+    )
     n = steps * size.batch
-    more: dict[str, Any] = {"baseline_decoding": round(decoding * steps / seconds, 3), "device": device.type}
+    more: dict[str, Any] = {
+        "baseline_decoding": round(decoding * steps / seconds, 3),
+        "device": device.type,
+    }
     if not on_gpu:
         more["bound"] = round(operations / ours[1], 2)
     return compared(n / ours[0], n / seconds, "images/s", n, seconds=round(ours[0], 1), **more)

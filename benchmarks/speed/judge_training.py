@@ -1,10 +1,10 @@
 """Judge training: the default judge's epochs, against a plain PyTorch loop over the same batches.
 
-The loop is what one would write in an evening: pixels, token ids and word windows in memory, channels last, torch's
-layers and embedding bag, AdamW. The sides take turns, each epoch in a new process, after one that warms it, on one
-thread; times are CPU seconds, which other programs disturb less. The mean losses of the first steps must agree.
-``roofline`` is the rate of a large matrix product; ``percent`` is how much of it a step's operations reach, counted by
-torch.
+The loop is what one would write in an evening: pixels, token ids and word windows in memory,
+channels last, torch's layers and embedding bag, AdamW. The sides take turns, each epoch in a new
+process, after one that warms it, on one thread; times are CPU seconds, which other programs disturb
+less. The mean losses of the first steps must agree. ``roofline`` is the rate of a large matrix
+product; ``percent`` is how much of it a step's operations reach, counted by torch.
 """
 
 import multiprocessing
@@ -34,15 +34,18 @@ from compclip.judge.training import MAX_SCALE, Examples, _draw_captions, make_op
 from workflow_scripts.workflow.config import load_config
 
 IMAGES, ROUNDS = 1920, 7  # images of an epoch; measured epochs of each side
-# Steps, and how much their mean losses may differ, relatively. The first loss has only float32's rounding; each update
-# by Adam scales that of small gradients up: a change of the pixels by 1e-7 moves the mean of three steps by 1.5e-4.
+# Steps, and how much their mean losses may differ, relatively. The first loss has only float32's
+# rounding; each update by Adam scales that of small gradients up: a change of the pixels by 1e-7
+# moves the mean of three steps by 1.5e-4.
 TOLERANCES = {1: 1e-5, 3: 1e-3}
 MATRIX_SIZE = 2048  # of the matrices
 
 
 @dataclass(frozen=True)
 class Data:
-    """Images, bytes (n, height, width, 3), and their captions, grouped by image; ``settings`` of stage judge."""
+    """Images, bytes (n, height, width, 3), and their captions, grouped by image; ``settings`` of
+    stage judge.
+    """
 
     pixels: np.ndarray
     texts: list[str]
@@ -55,7 +58,9 @@ class Data:
 
     def head(self, n: int) -> "Data":
         """Return the first n images with their captions."""
-        return Data(self.pixels[:n], self.texts[: int(self.count[:n].sum())], self.count[:n], self.settings)
+        return Data(
+            self.pixels[:n], self.texts[: int(self.count[:n].sum())], self.count[:n], self.settings
+        )
 
 
 def draw_data(n: int) -> Data:
@@ -64,7 +69,9 @@ def draw_data(n: int) -> Data:
     config = config.model_copy(update={"augment": "none"})  # the plain loop changes no image
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        drawn = sketch.load(sketch.Settings(images=n, pretraining=0), seed=0, limit=n, folder=folder, cache=folder)
+        drawn = sketch.load(
+            sketch.Settings(images=n, pretraining=0), seed=0, limit=n, folder=folder, cache=folder
+        )
         captions = drawn.captions.sort_values(["image_id", "caption_id"])
         count = captions.groupby("image_id").size()
         paths = drawn.images.set_index("image_id").loc[count.index, "path"]
@@ -77,7 +84,13 @@ def start_judge(data: Data) -> tuple[Any, Judge, torch.Tensor]:
     """Return the settings, the judge before training, and the ids of the captions."""
     config = load_config({"dataset": {"source": "sketch"}, "judge": data.settings}).judge
     built = build(config, data.texts, 0)
-    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, None), torch.device("cpu"), 1)
+    judge = Judge(
+        built.model,
+        built.tokenizer(),
+        Preprocess(built.preprocess_cfg, None),
+        torch.device("cpu"),
+        1,
+    )
     return config, judge, tokenize(judge.tokenizer, data.texts)
 
 
@@ -97,7 +110,9 @@ def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     examples = Examples(images, whole_captions(judge, ids), data.first, data.count)
     with tempfile.TemporaryDirectory() as name:
         config = config.model_copy(update={"epochs": epochs})
-        rows = train(judge.model, lambda: (examples, ended), config, 0, Path(name) / "checkpoint.pt")
+        rows = train(
+            judge.model, lambda: (examples, ended), config, 0, Path(name) / "checkpoint.pt"
+        )
     return [row["loss"] for row in rows], np.diff(ends).tolist()
 
 
@@ -107,7 +122,10 @@ def plain_training(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     config, judge, ids = start_judge(data)
     model, words, vision = judge.model.train(), judge.model.text, judge.model.visual
     half = words.window // 2
-    windows = F.pad(ids, (half, half)).unfold(1, words.window, 1) + torch.arange(words.window) * words.vocab_size
+    windows = (
+        F.pad(ids, (half, half)).unfold(1, words.window, 1)
+        + torch.arange(words.window) * words.vocab_size
+    )
     n, batch, k = len(data.pixels), config.batch, config.captions
     steps, target = n // batch, torch.arange(config.batch)
     optimizer = make_optimizer(model, config.lr, config.weight_decay)
@@ -119,18 +137,31 @@ def plain_training(data: Data, epochs: int) -> tuple[list[float], list[float]]:
         drawn = _draw_captions(draw, examples, k)
         for step in range(steps):
             for group in optimizer.param_groups:
-                group["lr"] = rate(epoch * steps + step, epochs * steps, config.lr, config.warmup, config.schedule)
+                group["lr"] = rate(
+                    epoch * steps + step, epochs * steps, config.lr, config.warmup, config.schedule
+                )
             rows = np.sort(order[step * batch : (step + 1) * batch])
             texts = torch.from_numpy(drawn[:, rows].ravel())
             maps = vision.layers(judge.preprocess.floats(data.pixels[rows], judge.device))
             images = F.normalize(vision.center(vision.projection(maps.mean((2, 3)))), dim=1)
-            table = words.places(words.embedding.weight).unflatten(1, (words.window, -1)).transpose(0, 1).flatten(0, 1)
+            table = (
+                words.places(words.embedding.weight)
+                .unflatten(1, (words.window, -1))
+                .transpose(0, 1)
+                .flatten(0, 1)
+            )
             is_word = ids[texts] != PAD
-            phrases = F.relu(F.embedding_bag(windows[texts][is_word], table, mode="sum") + words.bias)
-            sums = phrases.new_zeros(len(texts), phrases.shape[1]).index_add(0, is_word.nonzero()[:, 0], phrases)
+            phrases = F.relu(
+                F.embedding_bag(windows[texts][is_word], table, mode="sum") + words.bias
+            )
+            sums = phrases.new_zeros(len(texts), phrases.shape[1]).index_add(
+                0, is_word.nonzero()[:, 0], phrases
+            )
             captions = F.normalize(words.center(words.projection(words.norm(sums))), dim=1)
             scores = [model.logit_scale.exp() * images @ part.T for part in captions.split(batch)]
-            loss = sum(F.cross_entropy(x, target) + F.cross_entropy(x.T, target) for x in scores) / (2 * k)
+            loss = sum(
+                F.cross_entropy(x, target) + F.cross_entropy(x.T, target) for x in scores
+            ) / (2 * k)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -150,7 +181,9 @@ def step_operations(data: Data) -> int:
 
 
 def roofline() -> float:
-    """Return the operations per second of one thread in a large matrix product, the best of several."""
+    """Return the operations per second of one thread in a large matrix product, the best of
+    several.
+    """
     torch.set_num_threads(1)
     a, times = torch.ones(MATRIX_SIZE, MATRIX_SIZE), []
     for _ in range(5):
@@ -169,11 +202,18 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     with ProcessPoolExecutor(1, spawn) as one, ProcessPoolExecutor(1, spawn) as other:
         for steps, tolerance in TOLERANCES.items():
             few = data.head(steps * batch)
-            losses = one.submit(ours, few, 1).result()[0], other.submit(plain_training, few, 1).result()[0]
-            np.testing.assert_allclose(*losses, rtol=tolerance, err_msg="the two sides train differently")
+            losses = (
+                one.submit(ours, few, 1).result()[0],
+                other.submit(plain_training, few, 1).result()[0],
+            )
+            np.testing.assert_allclose(
+                *losses, rtol=tolerance, err_msg="the two sides train differently"
+            )
         rates = [other.submit(roofline).result() for _ in range(rounds)]
         operations = one.submit(step_operations, data.head(batch)).result()
-    for _ in range(rounds):  # each in a new process, because the plain loop's page faults depend on it
+    for _ in range(
+        rounds
+    ):  # each in a new process, because the plain loop's page faults depend on it
         for side, loop in (("plain", plain_training), ("ours", ours)):
             with ProcessPoolExecutor(1, spawn) as pool:
                 seconds[side] += pool.submit(loop, data, 2).result()[1][1:]
@@ -182,8 +222,14 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     reached, best = operations * steps / took, max(rates)
     flops = {"ours": reached, "baseline": operations * steps / theirs, "roofline": best}
     return compared(
-        steps * batch / took, steps * batch / theirs, "images per CPU second", steps * batch * rounds,
-        ms_per_step={"ours": round(took / steps * 1e3, 1), "baseline": round(theirs / steps * 1e3, 1)},
+        steps * batch / took,
+        steps * batch / theirs,
+        "images per CPU second",
+        steps * batch * rounds,
+        ms_per_step={
+            "ours": round(took / steps * 1e3, 1),
+            "baseline": round(theirs / steps * 1e3, 1),
+        },
         gflop_per_s={name: round(flop / 1e9, 1) for name, flop in flops.items()}
         | {"percent": round(100 * reached / best)},
-    )  # fmt: skip
+    )

@@ -1,8 +1,10 @@
-"""Pairs: the extraction, cold, against ``nlp.pipe`` in as many processes, followed by the same rules.
+"""Pairs: the extraction, cold, against ``nlp.pipe`` in as many processes, followed by the same
+rules.
 
-The baseline loads only the components that the rules need. Both read the same captions, start their own processes and
-write a table; the benchmark refuses to compare tables that differ. ``bound`` is the speed at which every core does
-nothing but the model's matrix products, once for each distinct window of the captions.
+The baseline loads only the components that the rules need. Both read the same captions, start their
+own processes and write a table; the benchmark refuses to compare tables that differ. ``bound`` is
+the speed at which every core does nothing but the model's matrix products, once for each distinct
+window of the captions.
 """
 
 import os
@@ -55,7 +57,9 @@ def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -
     from compclip.pairs.words import Vocabulary, spans
 
     nlp = spacy.load(installed_name(PARSED_BY), disable=["attribute_ruler", "lemmatizer", "ner"])
-    adjectives = [load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))]
+    adjectives = [
+        load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))
+    ]
     vocabulary = Vocabulary(nlp, adjectives, load_lexicon(nouns), load_lexicon(COMMON_COMPOUNDS))
     table = read_table(captions, CAPTIONS)
     rows = []
@@ -63,21 +67,34 @@ def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -
     for image, caption, doc in zip(table["image_id"], table["caption_id"], docs, strict=True):
         words = vocabulary.words(doc)
         rows += [
-            (image, caption, *occurrence) for occurrence in occurrences(doc, words, spans(words), Normalized(doc.text))
+            (image, caption, *occurrence)
+            for occurrence in occurrences(doc, words, spans(words), Normalized(doc.text))
         ]
-    write_table(pd.DataFrame(rows, columns=["image_id", "caption_id", *Occurrence._fields]), pairs, PAIRS)
+    write_table(
+        pd.DataFrame(rows, columns=["image_id", "caption_id", *Occurrence._fields]), pairs, PAIRS
+    )
 
 
 def library(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as the step does, without a cache."""
-    adjectives = [load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))]
-    settings: dict[str, Any] = {"model": PARSED_BY, "processes": processes, "cache": pairs.with_suffix(".sqlite")}
-    found = extract_pairs(read_table(captions, CAPTIONS), adjectives, load_lexicon(nouns), **settings)
+    adjectives = [
+        load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))
+    ]
+    settings: dict[str, Any] = {
+        "model": PARSED_BY,
+        "processes": processes,
+        "cache": pairs.with_suffix(".sqlite"),
+    }
+    found = extract_pairs(
+        read_table(captions, CAPTIONS), adjectives, load_lexicon(nouns), **settings
+    )
     write_table(found, pairs, PAIRS)
 
 
 def bound(texts: list[str]) -> float:
-    """Captions a second of this process if it only multiplied matrices, once for each distinct window."""
+    """Captions a second of this process if it only multiplied matrices, once for each distinct
+    window.
+    """
     nlp = load_language(PARSED_BY)
     pipe: Any = nlp.get_pipe("tok2vec")
     with patch.object(windows, "MOST_WINDOWS", sys.maxsize):
@@ -86,7 +103,9 @@ def bound(texts: list[str]) -> float:
     layers = pipe.model._func.layers
     products = sum(len(layer.positions) * size for layer, size in zip(layers, weights, strict=True))
     parser: Any = nlp.get_pipe("parser")
-    below, features, upper = (node.get_param("W").size for node in parser.model.walk() if node.has_param("W"))
+    below, features, upper = (
+        node.get_param("W").size for node in parser.model.walk() if node.has_param("W")
+    )
     # The parser takes about two steps for each token.
     products += sum(map(len, docs)) * (below + features + 2 * upper)
     inputs, matrix = np.ones((4096, 288), np.float32), np.ones((288, 288), np.float32)
@@ -94,7 +113,9 @@ def bound(texts: list[str]) -> float:
     return len(texts) / (products * seconds / (inputs.size * len(matrix)))
 
 
-def measure(n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns: str = "birds") -> dict[str, Any]:
+def measure(
+    n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns: str = "birds"
+) -> dict[str, Any]:
     """Captions a second of the step and of the baseline, on ``n`` distinct captions."""
     captions = (load_captions() if captions is None else captions).drop_duplicates("text")
     chosen = sorted(rng(0, "bench", "parse").permutation(len(captions))[:n])
@@ -108,15 +129,25 @@ def measure(n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns:
             timed("-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet")
             for name in ("plain", "library")
         )
-        found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("library", "plain"))
+        found, expected = (
+            read_table(folder / f"{name}.parquet", PAIRS) for name in ("library", "plain")
+        )
     if not found.equals(expected):
-        raise UserError(f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both tables")
+        raise UserError(
+            f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both "
+            "tables"
+        )
     n = len(captions)
     return compared(
-        n / ours["wall"], n / baseline["wall"], "captions/s", n, processes=processes, cpu_s=round(ours["cpu"], 1),
+        n / ours["wall"],
+        n / baseline["wall"],
+        "captions/s",
+        n,
+        processes=processes,
+        cpu_s=round(ours["cpu"], 1),
         bound=round(processes * bound(captions["text"].tolist()) / (n / baseline["wall"]), 2),
         baseline_cpu_s=round(baseline["cpu"], 1),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

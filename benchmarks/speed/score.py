@@ -1,12 +1,14 @@
-"""Score: all generators of the default run by one judge, cold cache, against a script that a user would write.
+"""Score: all generators of the default run by one judge, cold cache, against a script that a user
+would write.
 
 The step also measures the judge's health, which the script does not.
 
-Both read the finished default run (``make run`` before). Ours is the step's process, with one thread; the script
-(``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of CPU seconds (``wall``: of wall time),
-because other programs change it less. R-precision and adjective accuracy must agree, or the benchmark fails. ``bound``
-is the ratio if each distinct image and caption went through the judge once, its pixels read already, and nothing else
-were done. ``exact``: exact scores of 2,048 images against 24,000 captions, by the matrix product alone.
+Both read the finished default run (``make run`` before). Ours is the step's process, with one
+thread; the script (``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of
+CPU seconds (``wall``: of wall time), because other programs change it less. R-precision and
+adjective accuracy must agree, or the benchmark fails. ``bound`` is the ratio if each distinct image
+and caption went through the judge once, its pixels read already, and nothing else were done.
+``exact``: exact scores of 2,048 images against 24,000 captions, by the matrix product alone.
 """
 
 import pickle
@@ -32,18 +34,28 @@ from workflow_scripts.stand_in import stand_in
 from workflow_scripts.workflow.config import Config, load_config
 
 PROGRAM = (
-    "import pickle, sys; from workflow_scripts.job import run_checked; from workflow_scripts.score.score_images import"
+    "import pickle, sys; from workflow_scripts.job import run_checked; from "
+    "workflow_scripts.score.score_images import"
     " main; run_checked(main, *pickle.load(open(sys.argv[1], 'rb')))"
 )
 SCORE_TOLERANCE = 5e-5  # rounding differs, and so near ties
 IMAGES, TEXTS, WIDTH = 2048, 24_000, 128
 
 
-def score_arguments(composition: str, judge: str, generators: Sequence[str], to: Path) -> list[object]:
+def score_arguments(
+    composition: str, judge: str, generators: Sequence[str], to: Path
+) -> list[object]:
     """The arguments that score generators by a judge into ``to``, as the rule does."""
     job = stand_in("score_images", composition=composition)
-    job.params.judges, job.input.judges = [judge], [path for path in job.input.judges if path.name == judge]
-    reads = [path for value in vars(job.input).values() for path in (value if isinstance(value, list) else [value])]
+    job.params.judges, job.input.judges = (
+        [judge],
+        [path for path in job.input.judges if path.name == judge],
+    )
+    reads = [
+        path
+        for value in vars(job.input).values()
+        for path in (value if isinstance(value, list) else [value])
+    ]
     output = SimpleNamespace(scores=[to / name for name in generators], health=[to / "health.json"])
     job.params.cache = to / "cache"
     job = replace(job, output=output)
@@ -56,7 +68,10 @@ def largest_difference(ours: Path, plain: dict[str, Any]) -> float:
     worst = 0.0
     for generator, sets in plain.items():
         # The first summary of a set covers all its entries.
-        summaries = {each["set"]: each for each in reversed(read_json(ours / generator / "summary.json")["scores"])}
+        summaries = {
+            each["set"]: each
+            for each in reversed(read_json(ours / generator / "summary.json")["scores"])
+        }
         assert summaries.keys() == sets.keys()
         for name, found in sets.items():
             pairs = [(found[key], summaries[name][key]) for key in ("exact", "adjective")]
@@ -73,14 +88,23 @@ def forward(config: Config, generators: Sequence[str]) -> float:
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
     folder = dataset / config.compositions[0]
-    made = [pd.read_parquet(folder / "generated" / name / "manifest.parquet")["path"] for name in generators]
+    made = [
+        pd.read_parquet(folder / "generated" / name / "manifest.parquet")["path"]
+        for name in generators
+    ]
     paths = {sha256(results / path): results / path for path in pd.concat(made).dropna().unique()}
     prompts, variants, swapped, splits = (
-        pd.read_parquet(folder / f"{name}.parquet") for name in ("prompts", "variants", "swapped", "splits")
+        pd.read_parquet(folder / f"{name}.parquet")
+        for name in ("prompts", "variants", "swapped", "splits")
     )
-    judged = judged_images(splits, pd.read_parquet(dataset / "images.parquet"), config.judge.train_on, config.seed)
+    judged = judged_images(
+        splits, pd.read_parquet(dataset / "images.parquet"), config.judge.train_on, config.seed
+    )
     captions = pd.read_parquet(dataset / "captions.parquet")
-    pools = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"], swapped["swapped_text"]
+    pools = (
+        captions.loc[captions["image_id"].isin(judged["image_id"]), "text"],
+        swapped["swapped_text"],
+    )
     texts = sorted(set(pd.concat([prompts["text"], variants["text"], *pools])))
     judge = load_judge(folder.parent / "judges" / config.judges[0], 1, "cpu")
     parts = [*judge.read_ahead([(path, None) for path in paths.values()], config.score.batch)]
@@ -91,7 +115,9 @@ def forward(config: Config, generators: Sequence[str]) -> float:
 
 
 def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
-    """Exact scores of random embeddings, 10 captions an image and 50 classes, by the product alone; one thread."""
+    """Exact scores of random embeddings, 10 captions an image and 50 classes, by the product alone;
+    one thread.
+    """
     import torch
 
     from compclip.clip.device import settle
@@ -127,7 +153,9 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Any]:
-    """CPU and wall seconds of both ways, one after the other, twice; the first run compiles and warms the disk."""
+    """CPU and wall seconds of both ways, one after the other, twice; the first run compiles and
+    warms the disk.
+    """
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
     generators = [generator.name for generator in config.generate.generators]
     dataset = ROOT / config.results / config.dataset.source
@@ -149,7 +177,8 @@ def measure() -> dict[str, Any]:
     n = sum(len(pd.read_parquet(made / name / "manifest.parquet")) for name in generators)
     once = forward(config, generators)
     figures = {
-        side: compared(n / ours[side], n / plain_way[side], f"entries per {side} second", n) for side in ("cpu", "wall")
+        side: compared(n / ours[side], n / plain_way[side], f"entries per {side} second", n)
+        for side in ("cpu", "wall")
     }
     return {
         **figures["cpu"],
@@ -157,6 +186,10 @@ def measure() -> dict[str, Any]:
         "wall": figures["wall"],
         "exact": exact_pass(),
         "percent_of_bound": {"value": round(100 * once / ours["cpu"], 1)},
-        "seconds": {f"{side}_{kind}": round(spent, 1) for side, of in sides.items() for kind, spent in of[-1].items()},
+        "seconds": {
+            f"{side}_{kind}": round(spent, 1)
+            for side, of in sides.items()
+            for kind, spent in of[-1].items()
+        },
         "max_difference": {"value": worst},
     }

@@ -1,10 +1,12 @@
-"""SPECS: a table of pairs scored by ``score_pairs``, against a plain loop over batches of distinct images and captions.
+"""SPECS: a table of pairs scored by ``score_pairs``, against a plain loop over batches of distinct
+images and captions.
 
-open_clip's ViT-B/32 with random weights, stretched to 248 tokens; photographs and long captions. The baseline reads
-images by Pillow and open_clip's transform, captions by open_clip's tokenizer, and encodes each distinct one once, in
-batches as large as ours, all 248 places of a caption. The cosines of the two must agree, or the benchmark fails:
-``max_difference``. ``bound`` is the ratio if each distinct image and caption went through the judge once, its pixels
-read already, and nothing else were done; without the captions where they are cached.
+open_clip's ViT-B/32 with random weights, stretched to 248 tokens; photographs and long captions.
+The baseline reads images by Pillow and open_clip's transform, captions by open_clip's tokenizer,
+and encodes each distinct one once, in batches as large as ours, all 248 places of a caption. The
+cosines of the two must agree, or the benchmark fails: ``max_difference``. ``bound`` is the ratio if
+each distinct image and caption went through the judge once, its pixels read already, and nothing
+else were done; without the captions where they are cached.
 """
 
 from __future__ import annotations
@@ -45,8 +47,12 @@ PathsAndTexts = list[tuple[Path, str]]
 
 
 def described_birds(n: int, folder: Path) -> tuple[list[Path], list[str]]:
-    """n photographs of drawn birds in ``folder``, and of each one's description as many sentences as a die says."""
-    drawn = sketch.load(sketch.Settings(images=n, captions=1), seed=SEED, limit=n, folder=folder, cache=folder)
+    """n photographs of drawn birds in ``folder``, and of each one's description as many sentences
+    as a die says.
+    """
+    drawn = sketch.load(
+        sketch.Settings(images=n, captions=1), seed=SEED, limit=n, folder=folder, cache=folder
+    )
     table = drawn.tables["scenes"]
     scenes = table.astype(object).where(table.notna(), None).to_dict("records")
     frequencies, dice = count_values(scenes), Dice(rng(SEED, "bench", "specs"))
@@ -58,8 +64,9 @@ def described_birds(n: int, folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def pair(images: Sequence[Path], texts: Sequence[str]) -> PathsAndTexts:
-    """Pairs of n images and n captions as evaluations have them: images with OTHERS_EACH captions, of as many
-    captioners, then captions with OTHERS_EACH images, of as many generators."""
+    """Pairs of n images and n captions as evaluations have them: images with OTHERS_EACH captions,
+    of as many captioners, then captions with OTHERS_EACH images, of as many generators.
+    """
     n = len(images) // (1 + OTHERS_EACH)
     several = [(one, n + OTHERS_EACH * one + k) for one in range(n) for k in range(OTHERS_EACH)]
     rows = [*several, *((many, one) for one, many in several)]
@@ -76,8 +83,12 @@ def stretched(model: str) -> Built:
     return stretch(build(ModelConfig(model=model, pretrained=None), [], SEED))
 
 
-def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[PathsAndTexts], np.ndarray]:
-    """The cosines of pairs, (n,), as eight plain lines compute them: distinct images and captions, in batches."""
+def plain_way(
+    built: Built, device: torch.device, batch: int
+) -> Callable[[PathsAndTexts], np.ndarray]:
+    """The cosines of pairs, (n,), as eight plain lines compute them: distinct images and captions,
+    in batches.
+    """
     from compclip.clip.vision import open_clip
 
     library = open_clip()
@@ -85,26 +96,36 @@ def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Paths
     transform = library.transform.image_transform_v2(
         library.transform.PreprocessCfg(**built.preprocess_cfg), is_train=False
     )
-    tokenizer = library.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
+    tokenizer = library.SimpleTokenizer(
+        context_length=built.model_cfg["text_cfg"]["context_length"]
+    )
 
     @torch.inference_mode()
     def cosines(pairs: PathsAndTexts) -> np.ndarray:
         paths, texts = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
         images, told = [], []
         for start in range(0, len(paths), batch):
-            pixels = torch.stack([transform(Image.open(path)) for path in paths[start : start + batch]])
+            pixels = torch.stack(
+                [transform(Image.open(path)) for path in paths[start : start + batch]]
+            )
             images.append(model.encode_image(pixels.to(device), normalize=True))
         for ids in tokenizer(texts).split(batch):
             told.append(model.encode_text(ids.to(device), normalize=True))
         all_cosines = torch.cat(images) @ torch.cat(told).T
-        return np.array([all_cosines[paths.index(path), texts.index(text)].item() for path, text in pairs])
+        return np.array(
+            [all_cosines[paths.index(path), texts.index(text)].item() for path, text in pairs]
+        )
 
     return cosines
 
 
 def check_cosines(ours: np.ndarray, plain: np.ndarray) -> float:
-    """The largest difference of cosines; AssertionError if it is too large, or if all pairs are alike."""
-    assert np.ptp(plain) > 10 * COSINE_TOLERANCE, f"all pairs have about one score ({plain.min()} to {plain.max()})"
+    """The largest difference of cosines; AssertionError if it is too large, or if all pairs are
+    alike.
+    """
+    assert np.ptp(plain) > 10 * COSINE_TOLERANCE, (
+        f"all pairs have about one score ({plain.min()} to {plain.max()})"
+    )
     worst = float(np.abs(ours - plain).max())
     assert worst < COSINE_TOLERANCE, f"the two sides' cosines differ by up to {worst}"
     return worst
@@ -137,7 +158,11 @@ def measure(model: str = "ViT-B-32") -> dict[str, Any]:
             embedder = Embedder(judge, cache, batch, "bench")
             cold, cosines = seconds(lambda: cosines_of(embedder, pairs))
             new_images, of_new = seconds(lambda: cosines_of(embedder, of_others))
-            cached = float(np.median([seconds(lambda: cosines_of(embedder, pairs))[0] for _ in range(WARM_RUNS)]))
+            cached = float(
+                np.median(
+                    [seconds(lambda: cosines_of(embedder, pairs))[0] for _ in range(WARM_RUNS)]
+                )
+            )
             assert (cosines_of(embedder, pairs) == cosines).all(), "the cache gives other scores"
         parts = list(judge.read_ahead([(path, None) for path in first], batch))
         progress = Progress(len(first), "images")

@@ -1,4 +1,6 @@
-"""The output of a model's frozen part for each image or caption, or pixels, in a file mapped into memory."""
+"""The output of a model's frozen part for each image or caption, or pixels, in a file mapped into
+memory.
+"""
 
 import math
 from collections.abc import Iterable
@@ -18,12 +20,16 @@ GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 class Activations:
     """An array of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
-    def __init__(self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> None:
         self.file, self.shape, self.dtype, self.device = file, shape, dtype, device
         self.size = math.prod(shape) * dtype.itemsize
 
     def write(self, batches: Iterable[torch.Tensor], what: str) -> None:
-        """Report the file's size and write it from ``batches`` of rows, in order; keep an undamaged file."""
+        """Report the file's size and write it from ``batches`` of rows, in order; keep an undamaged
+        file.
+        """
         if is_whole(self.file, "computed again"):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -35,8 +41,13 @@ class Activations:
 
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
-        self.table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
-        if is_gpu(self.device) and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]:
+        self.table = torch.from_file(
+            str(self.file), size=math.prod(self.shape), dtype=self.dtype
+        ).view(self.shape)
+        if (
+            is_gpu(self.device)
+            and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]
+        ):
             self.table = self.table.to(self.device)
         return self
 

@@ -16,7 +16,8 @@ from compclip.core.section import COMPOSITION_FIELD, Section
 MODELS = ROOT / "compclip" / "clip" / "models"
 # Prefixes in open_clip of models with their own weights.
 HUB, FOLDER = "hf-hub:", "local-dir:"
-# The files of a model in open_clip's format: settings, weights in order of preference, and a tokenizer's.
+# The files of a model in open_clip's format: settings, weights in order of preference, and a
+# tokenizer's.
 SETTINGS = "open_clip_config.json"
 CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
@@ -24,17 +25,25 @@ JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside 
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
 TOWERS = (*CFG_KEYS, "multimodal_cfg")
-# A model config may be a stranger's, so only these keys of each mapping in it are allowed. open_clip checks those of
-# the towers, but passes the arguments in the inner mappings on to other libraries.
+# A model config may be a stranger's, so only these keys of each mapping in it are allowed.
+# open_clip checks those of the towers, but passes the arguments in the inner mappings on to other
+# libraries.
 ALLOWED = {
     "model_cfg": {
-        *TOWERS, "embed_dim", "custom_text", "quick_gelu", "init_logit_scale", "init_logit_bias",
-        "nonscalar_logit_scale", "cast_dtype", "output_dict",
+        *TOWERS,
+        "embed_dim",
+        "custom_text",
+        "quick_gelu",
+        "init_logit_scale",
+        "init_logit_bias",
+        "nonscalar_logit_scale",
+        "cast_dtype",
+        "output_dict",
     },
     "tokenizer_kwargs": {"clean", "strip_sep_token", "language"},
     "norm_kwargs": {"eps"},
     "act_kwargs": {"approximate"},
-}  # fmt: skip
+}
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -52,20 +61,33 @@ def has_weights(model: str) -> bool:
 
 
 def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the open_clip model config of a file, such as a judge's ``model.json``, and its ``preprocess_cfg``."""
+    """Return the open_clip model config of a file, such as a judge's ``model.json``, and its
+    ``preprocess_cfg``.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
         raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
     cfg = content.get("model_cfg", content) if isinstance(content, dict) else {}
-    is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
-    require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
+    is_config = (
+        isinstance(cfg, dict)
+        and "embed_dim" in cfg
+        and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
+    )
+    require(
+        is_config,
+        path,
+        "not an open_clip model config",
+        "it needs embed_dim, vision_cfg and text_cfg",
+    )
     return cfg, content.get("preprocess_cfg") or {}
 
 
 def check_model_cfg(cfg: Mapping[str, Any], name: str = "model_cfg") -> None:
-    """Raise UserError if an open_clip model config, or a mapping in it, has a key that is not allowed."""
+    """Raise UserError if an open_clip model config, or a mapping in it, has a key that is not
+    allowed.
+    """
     for key, value in cfg.items():
         is_allowed = name in TOWERS or key in ALLOWED.get(name, ())
         require(is_allowed, f"model config: {name}.{key}", "not allowed", "remove it")
@@ -85,7 +107,9 @@ class Tower(Section):
 
     model: str = Field(description="timm model of the image tower")
     weights: str = Field(description="a weights file, or package:file inside an installed package")
-    rename: str | None = Field(None, description="YAML table of patterns from the file's names to the tower's")
+    rename: str | None = Field(
+        None, description="YAML table of patterns from the file's names to the tower's"
+    )
 
 
 class Preprocessing(Section):
@@ -94,11 +118,17 @@ class Preprocessing(Section):
     mean: tuple[Finite, Finite, Finite] | None = Field(
         None, description="mean of the pixels, from 0 to 1; OpenAI's and SigLIP's differ"
     )
-    std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
-    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
-        None, description="shortest: crop the longer side; longest: pad the shorter side; squash: stretch"
+    std: tuple[Positive, Positive, Positive] | None = Field(
+        None, description="their standard deviation"
     )
-    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if unknown")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None,
+        description="shortest: crop the longer side; longest: pad the shorter side; squash: "
+        "stretch",
+    )
+    interpolation: Literal["bicubic", "bilinear"] | None = Field(
+        None, description="null: bicubic, if unknown"
+    )
 
 
 Pixels = Annotated[int, Field(ge=1, le=4096)]
@@ -146,18 +176,23 @@ class ModelConfig(Section):
 
     model: str = Field(
         "RN50",
-        description="open_clip model, hf-hub:owner/name, local-dir:path (a folder in open_clip's format), a file in"
+        description="open_clip model, hf-hub:owner/name, local-dir:path (a folder in open_clip's "
+        "format), a file in"
         " compclip/clip/models, or a path to a model config or to a judge's model.json",
     )
     pretrained: str | None = Field(
         "openai",
-        description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
-        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own",
+        description="open_clip tag, or a path to weights, in which {composition} is replaced; "
+        "null (the default for a"
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's "
+        "own",
     )
     quick_gelu: bool | None = Field(
         None,
-        description="activation of the weights in a file that does not specify it: true (QuickGELU) for OpenAI's and"
-        " all that are tuned from them, false (GELU) for others; null: true if the model's name ends in -quickgelu",
+        description="activation of the weights in a file that does not specify it: true "
+        "(QuickGELU) for OpenAI's and"
+        " all that are tuned from them, false (GELU) for others; null: true if the model's name "
+        "ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for weights files that do not specify it"
@@ -167,7 +202,9 @@ class ModelConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _untagged(cls, values: Any) -> Any:
-        """Set ``pretrained`` to null for a model file or a model with its own weights, unless it is given."""
+        """Set ``pretrained`` to null for a model file or a model with its own weights, unless it is
+        given.
+        """
         if isinstance(values, dict):
             model = str(values.get("model", cls.model_fields["model"].default))
             if has_weights(model) or model_file(model):
@@ -180,7 +217,9 @@ class ModelConfig(Section):
             read_settings(Path(self.model.removeprefix(FOLDER)) / SETTINGS)
         elif file := model_file(self.model):
             read_settings(file)
-        if self.model.startswith(HUB) and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model.removeprefix(HUB)):
+        if self.model.startswith(HUB) and not re.fullmatch(
+            r"[\w.-]+/[\w.-]+", self.model.removeprefix(HUB)
+        ):
             raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
         if has_weights(self.model) and self.pretrained is not None:
             raise ValueError(f"pretrained must be null, because {self.model} has its own weights")
@@ -192,7 +231,9 @@ class ModelConfig(Section):
         return self.pretrained is None and not has_weights(self.model)
 
     def of(self, composition: str) -> Self:
-        """Return the settings with the composition's name in place of {composition} in ``pretrained``."""
+        """Return the settings with the composition's name in place of {composition} in
+        ``pretrained``.
+        """
         path = self.pretrained and self.pretrained.replace(COMPOSITION_FIELD, composition)
         return self.model_copy(update={"pretrained": path})
 
@@ -203,11 +244,20 @@ class ModelConfig(Section):
     def files(self) -> list[str]:
         """Return the files, outside installed packages, that decide the initial weights."""
         tower = [self.tower.weights, self.tower.rename] if self.tower else []
-        paths = [model_file(self.model), *(Path(name) for name in (self.pretrained, *tower) if name)]
+        paths = [
+            model_file(self.model),
+            *(Path(name) for name in (self.pretrained, *tower) if name),
+        ]
         if self.pretrained and os.path.isfile(self.pretrained):
             paths += [Path(self.pretrained).with_name(name) for name in (JUDGE_MODEL, VOCABULARY)]
         if self.model.startswith(FOLDER):
             folder = Path(self.model.removeprefix(FOLDER))
-            paths += sorted(path for pattern in (*CLIP_WEIGHTS, *TOKENIZER_FILES) for path in folder.glob(pattern))
+            paths += sorted(
+                path
+                for pattern in (*CLIP_WEIGHTS, *TOKENIZER_FILES)
+                for path in folder.glob(pattern)
+            )
         files = [path for path in paths if path is not None and os.path.isfile(path)]
-        return list(dict.fromkeys(str(p.relative_to(ROOT) if p.is_relative_to(ROOT) else p) for p in files))
+        return list(
+            dict.fromkeys(str(p.relative_to(ROOT) if p.is_relative_to(ROOT) else p) for p in files)
+        )

@@ -1,4 +1,6 @@
-"""The device that torch computes on, the settings that make its results reproducible, and the precision of training."""
+"""The device that torch computes on, the settings that make its results reproducible, and the
+precision of training.
+"""
 
 import ctypes
 import os
@@ -13,14 +15,16 @@ WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
 def settle(threads: int) -> None:
-    """Make torch's results reproducible in the whole process, for a script, whose process is its own.
+    """Make torch's results reproducible in the whole process, for a script, whose process is its
+    own.
 
     That fixes the number of threads, uses deterministic algorithms, and disables TF32.
     """
     _keep_memory()
     os.environ.setdefault(WORKSPACE, ":4096:8")
     torch.set_num_threads(threads)
-    # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a second.
+    # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a
+    # second.
     torch.set_deterministic_debug_mode("error")
     # Filling guards against reads of uninitialized memory, but costs a fifth of the time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -30,7 +34,9 @@ def settle(threads: int) -> None:
 
 @contextmanager
 def settled(threads: int) -> Iterator[None]:
-    """Do the same only inside the block, after which settings and random streams are the caller's again."""
+    """Do the same only inside the block, after which settings and random streams are the caller's
+    again.
+    """
     cudnn, deterministic = torch.backends.cudnn, torch.utils.deterministic
     before, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     filled, tf32 = deterministic.fill_uninitialized_memory, cudnn.allow_tf32  # type: ignore[attr-defined]
@@ -52,8 +58,8 @@ def settled(threads: int) -> Iterator[None]:
 def _keep_memory() -> None:
     """Let glibc's malloc keep memory that torch frees.
 
-    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's time. It changes no
-    result.
+    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's
+    time. It changes no result.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -62,8 +68,15 @@ def _keep_memory() -> None:
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
-    require(name != "cuda" or torch.cuda.is_available(), key, "cuda, but torch sees no GPU", "use auto or cpu")
+    """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's
+    ``key``.
+    """
+    require(
+        name != "cuda" or torch.cuda.is_available(),
+        key,
+        "cuda, but torch sees no GPU",
+        "use auto or cpu",
+    )
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
@@ -72,17 +85,28 @@ def is_gpu(device: torch.device) -> bool:
 
 
 def check_precision(precision: str, device: torch.device, setting: str) -> None:
-    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU: CPUs have no fast path for it."""
-    require(precision != "amp_fp16" or is_gpu(device), setting, "amp_fp16 needs a GPU", "use fp32 or amp_bf16")
+    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU: CPUs have no fast path
+    for it.
+    """
+    require(
+        precision != "amp_fp16" or is_gpu(device),
+        setting,
+        "amp_fp16 needs a GPU",
+        "use fp32 or amp_bf16",
+    )
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager:
-    """Return the context of a forward pass in training; weights, gradients and the optimizer stay in 32 bits."""
+    """Return the context of a forward pass in training; weights, gradients and the optimizer stay
+    in 32 bits.
+    """
     if precision == "fp32":
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16 if precision == "amp_bf16" else torch.float16)
 
 
 def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
-    """Return a scaler of the loss, so that float16 gradients do not vanish; disabled for other precisions."""
+    """Return a scaler of the loss, so that float16 gradients do not vanish; disabled for other
+    precisions.
+    """
     return torch.amp.GradScaler(device.type, enabled=precision == "amp_fp16")

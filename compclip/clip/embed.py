@@ -18,7 +18,9 @@ from compclip.core.log import log
 if TYPE_CHECKING:
     import pandas as pd
 
-BoxedFile = tuple[Path, tuple[float, float, float, float] | None]  # an image's file and its bounding box
+BoxedFile = tuple[
+    Path, tuple[float, float, float, float] | None
+]  # an image's file and its bounding box
 
 BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
@@ -34,8 +36,11 @@ class InvalidEmbedding(UserError):
     """An embedding from which no score can be computed."""
 
 
-def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True) -> None:
-    """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length 1.
+def check_embeddings(
+    vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True
+) -> None:
+    """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length
+    1.
 
     Comparisons with NaN are false, so a NaN would count as a distractor that never wins.
 
@@ -48,14 +53,20 @@ def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str]
     bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= LENGTH_TOLERANCE) if unit else finite))
     if len(bad):
         row = int(bad[0])
-        fault = f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
+        fault = (
+            f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
+        )
         others = f" ({len(bad) - 1} more like this)" if len(bad) > 1 else ""
-        raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge")
+        raise InvalidEmbedding(
+            f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge"
+        )
 
 
 @runtime_checkable
 class Encoder(Protocol):
-    """The interface of a judge (``clip.model.Judge``): float32 rows of unit length, which depend only on ``batch``."""
+    """The interface of a judge (``clip.model.Judge``): float32 rows of unit length, which depend
+    only on ``batch``.
+    """
 
     name: str
     hash: str
@@ -68,31 +79,48 @@ class Encoder(Protocol):
 
 
 class Embedder:
-    """A judge's embeddings of images and captions, checked and cached; ``made``: what else determines their bytes."""
+    """A judge's embeddings of images and captions, checked and cached; ``made``: what else
+    determines their bytes.
+    """
 
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
         self.others: list[Embedder] = []  # which encode the images that this one reads, too
 
-    def images(self, items: Sequence[BoxedFile], known: Mapping[str, str] | None = None) -> np.ndarray:
+    def images(
+        self, items: Sequence[BoxedFile], known: Mapping[str, str] | None = None
+    ) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image.
 
         ``known``: the digests of files that have been checked already, by path.
         """
-        digests = {path: (known or {}).get(str(path)) or sha256(path) for path in {path for path, _ in items}}
+        digests = {
+            path: (known or {}).get(str(path)) or sha256(path)
+            for path in {path for path, _ in items}
+        }
 
         def names(of: Embedder, of_items: Sequence[BoxedFile]) -> list[bytes]:
-            return [key("image", of.made, of.judge.hash, digests[path], repr(box)) for path, box in of_items]
+            return [
+                key("image", of.made, of.judge.hash, digests[path], repr(box))
+                for path, box in of_items
+            ]
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [items[row] for row in rows]
-            vectors = self.judge.encode_images(chosen, self.batch, *(of.judge for of in self.others))
+            vectors = self.judge.encode_images(
+                chosen, self.batch, *(of.judge for of in self.others)
+            )
             changed = [path for path, _ in chosen if sha256(path) != digests[path]]
             if changed:
-                raise UserError(f"{changed[0]}: changed while it was read; wait until it is complete and run again")
+                raise UserError(
+                    f"{changed[0]}: changed while it was read; wait until it is complete and run "
+                    "again"
+                )
             own, *theirs = np.split(vectors, 1 + len(self.others), axis=1)
             for of, made in zip(self.others, theirs, strict=True):
-                of.cache.put((name, row.tobytes()) for name, row in zip(names(of, chosen), made, strict=True))
+                of.cache.put(
+                    (name, row.tobytes()) for name, row in zip(names(of, chosen), made, strict=True)
+                )
             return own
 
         return self._rows("images", names(self, items), encode, lambda row: str(items[row][0]))
@@ -102,21 +130,31 @@ class Embedder:
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         return self._rows(
-            "captions", [key("caption", self.made, self.judge.hash, text) for text in texts],
+            "captions",
+            [key("caption", self.made, self.judge.hash, text) for text in texts],
             lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
             lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}",
-        )  # fmt: skip
+        )
 
     def _rows(
-        self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray], item: Callable[[int], str]
+        self,
+        unit: str,
+        keys: list[bytes],
+        encode: Callable[[list[int]], np.ndarray],
+        item: Callable[[int], str],
     ) -> np.ndarray:
         def check(vectors: np.ndarray, rows: Sequence[int]) -> None:
-            check_embeddings(vectors, f"{self.judge.name} ({self.judge.hash})", lambda row: item(rows[row]))
+            check_embeddings(
+                vectors, f"{self.judge.name} ({self.judge.hash})", lambda row: item(rows[row])
+            )
 
         first: dict[bytes, int] = {}
         for row, name in enumerate(keys):
             first.setdefault(name, row)
-        vectors = {name: np.frombuffer(value, np.float32) for name, value in self.cache.get(list(first)).items()}
+        vectors = {
+            name: np.frombuffer(value, np.float32)
+            for name, value in self.cache.get(list(first)).items()
+        }
         if len(widths := {vector.size for vector in vectors.values()}) > 1:
             fault = f"embeddings of {' and '.join(map(str, sorted(widths)))} numbers by one judge"
             raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
@@ -128,14 +166,20 @@ class Embedder:
         for names in (missing[start : start + held] for start in range(0, len(missing), held)):
             made = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
             check(made, [first[name] for name in names])
-            self.cache.put((name, vector.tobytes()) for name, vector in zip(names, made, strict=True))
+            self.cache.put(
+                (name, vector.tobytes()) for name, vector in zip(names, made, strict=True)
+            )
             vectors |= zip(names, made, strict=True)
         return np.stack([vectors[name] for name in keys]) if keys else np.zeros((0, 1), np.float32)
 
 
 @contextmanager
-def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``; torch is settled meanwhile."""
+def open_embedder(
+    folder: Path, batch: int, threads: int, device: str, cache: Path
+) -> Iterator[Embedder]:
+    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``; torch is
+    settled meanwhile.
+    """
     import torch  # slow to import, and the rest of this module works with any encoder
 
     from compclip.clip.device import settled
@@ -149,17 +193,23 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
 
 @contextmanager
 def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Embedder]]:
-    """Open several embedders with these ``settings``; an image is read once for all judges that see the same pixels."""
+    """Open several embedders with these ``settings``; an image is read once for all judges that see
+    the same pixels.
+    """
     with ExitStack() as stack:
         opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
         seen = [(of.judge.name, of.judge.preprocess.cfg, of.judge.preprocess.crop) for of in opened]
         for number, embedder in enumerate(opened):
-            embedder.others = [of for i, of in enumerate(opened) if i > number and seen[i] == seen[number]]
+            embedder.others = [
+                of for i, of in enumerate(opened) if i > number and seen[i] == seen[number]
+            ]
         yield opened
 
 
 def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[BoxedFile]:
-    """Return files and boxes of manifest paths; only real images, those with a path in ``images``, have boxes."""
+    """Return files and boxes of manifest paths; only real images, those with a path in ``images``,
+    have boxes.
+    """
     boxed = images[images["path"].notna() & images["bbox_x"].notna()]
     corners = boxed[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False, name=None)
     boxes = dict(zip(boxed["path"], corners, strict=True))
@@ -172,13 +222,17 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     So captions with equal embeddings tie, however a matrix product rounds its columns.
     """
     first: dict[bytes, int] = {}
-    index = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int)
+    index = np.array(
+        [first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int
+    )
     _, rows = np.unique(index, return_index=True)
     return vectors[rows], index
 
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
+    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d),
+    all of unit length.
+    """
     import torch  # which respects its number of threads, so results are byte-identical
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
@@ -186,6 +240,8 @@ def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray]
 
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the mean (d,), scaled to unit length, of ``rows`` (n,) of ``images`` (n, d), for the blind control."""
+    """Return the mean (d,), scaled to unit length, of ``rows`` (n,) of ``images`` (n, d), for the
+    blind control.
+    """
     mean = images[rows].sum(axis=0, dtype=np.float64) / np.count_nonzero(rows)
     return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

@@ -1,9 +1,9 @@
 """A judge: an open_clip model, or two small towers of this project, behind one interface.
 
-``build`` makes one from the config, ``save_judge`` and ``load_judge`` write and read its folder, and ``Judge`` encodes
-images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's ``model_cfg`` and
-``preprocess_cfg``, and the crop), ``vocabulary.json`` (null for open_clip's tokenizers) and, for a tokenizer of
-transformers, its files in ``tokenizer/``.
+``build`` makes one from the config, ``save_judge`` and ``load_judge`` write and read its folder,
+and ``Judge`` encodes images and captions. A judge's folder holds ``weights.safetensors``,
+``model.json`` (open_clip's ``model_cfg`` and ``preprocess_cfg``, and the crop), ``vocabulary.json``
+(null for open_clip's tokenizers) and, for a tokenizer of transformers, its files in ``tokenizer/``.
 """
 
 import hashlib
@@ -51,7 +51,9 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class TwoTowers(nn.Module):
     """Any two towers behind open_clip's ``encode_image``, ``encode_text`` and ``logit_scale``."""
 
-    def __init__(self, embed_dim: int, vision_cfg: dict[str, Any], text_cfg: dict[str, Any]) -> None:
+    def __init__(
+        self, embed_dim: int, vision_cfg: dict[str, Any], text_cfg: dict[str, Any]
+    ) -> None:
         super().__init__()
         self.visual = _tower(IMAGE_TOWERS, "_build_vision_tower", embed_dim, vision_cfg)
         self.text = _tower(TEXT_TOWERS, "_build_text_tower", embed_dim, text_cfg)
@@ -66,13 +68,19 @@ class TwoTowers(nn.Module):
         return F.normalize(features, dim=-1) if normalize else features
 
 
-def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, cfg: dict[str, Any]) -> nn.Module:
-    """Build the tower of ``towers`` that the config names, else open_clip's by its function ``builder``."""
+def _tower(
+    towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, cfg: dict[str, Any]
+) -> nn.Module:
+    """Build the tower of ``towers`` that the config names, else open_clip's by its function
+    ``builder``.
+    """
     name = cfg.get("tower")
     if name is None:
         return getattr(open_clip().model, builder)(embed_dim, cfg)
     if name not in towers:
-        raise UserError(f"model config: unknown tower {name!r}; use {', '.join(towers)}, or open_clip's keys")
+        raise UserError(
+            f"model config: unknown tower {name!r}; use {', '.join(towers)}, or open_clip's keys"
+        )
     return towers[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
 
 
@@ -80,8 +88,8 @@ def construct(model_cfg: dict[str, Any]) -> Any:
     """Return the model of a config in evaluation mode, with random weights from torch's generator.
 
     Raises:
-        UserError: no model can be built from the config, or it has a key that is not allowed, or its text tower's
-            folder comes with code.
+        UserError: no model can be built from the config, or it has a key that is not allowed, or
+            its text tower's folder comes with code.
     """
     check_model_cfg(model_cfg)
     cfg = deepcopy(model_cfg)
@@ -90,7 +98,8 @@ def construct(model_cfg: dict[str, Any]) -> Any:
     if "hf_model_name" in cfg["text_cfg"]:
         cfg["text_cfg"]["hf_model_pretrained"] = False
     # transformers loads the settings of its towers from the Hub, as does timm for some names.
-    # open_clip lets transformers ask on a terminal whether to run their code, so their files are checked.
+    # open_clip lets transformers ask on a terminal whether to run their code, so their files are
+    # checked.
     if text := cfg["text_cfg"].get("hf_model_name"):
         cfg["text_cfg"]["hf_model_name"] = str(model_folder(str(text), ["config.json"]))
     image = str(cfg["vision_cfg"].get("timm_model_name"))
@@ -100,12 +109,20 @@ def construct(model_cfg: dict[str, Any]) -> Any:
                 return TwoTowers(**cfg).eval()
             library = open_clip()
             custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
-            kind = library.CoCa if "multimodal_cfg" in cfg else library.CustomTextCLIP if custom else library.CLIP
+            kind = (
+                library.CoCa
+                if "multimodal_cfg" in cfg
+                else library.CustomTextCLIP
+                if custom
+                else library.CLIP
+            )
             return kind(**cfg).eval()
         except (OSError, UserError):
             raise
         except Exception as error:  # an invalid config can raise almost any exception
-            raise UserError(f"judge.model: cannot build a model from its config: {one_line(error)[:300]}") from error
+            raise UserError(
+                f"judge.model: cannot build a model from its config: {one_line(error)[:300]}"
+            ) from error
 
 
 @dataclass
@@ -116,15 +133,21 @@ class Built:
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
-    unused: list[str] = field(default_factory=list)  # tensors of a tower's weights that the model does not use
-    tokenizer_files: Path | None = None  # folder of a transformers tokenizer; None: by its name on the Hub
+    unused: list[str] = field(
+        default_factory=list
+    )  # tensors of a tower's weights that the model does not use
+    tokenizer_files: Path | None = (
+        None  # folder of a transformers tokenizer; None: by its name on the Hub
+    )
 
     def tokenizer(self) -> Tokenizer:
         return get_tokenizer(self.model_cfg, self.vocabulary, self.tokenizer_files)
 
 
 def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
-    """Build the model of a config for training; a word tower takes its vocabulary from ``captions``."""
+    """Build the model of a config for training; a word tower takes its vocabulary from
+    ``captions``.
+    """
     source = find_source(config)
     model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
     vocabulary = None
@@ -144,11 +167,20 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
         unused = start_tower(model, config.model, config.tower)
         preprocess_cfg |= {"mean": IMAGENET_MEAN, "std": IMAGENET_STD}
     preprocess_cfg["size"] = model.visual.image_size
-    return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused, source.tokenizer)
+    return Built(
+        model,
+        model_cfg,
+        json.loads(json.dumps(preprocess_cfg)),
+        vocabulary,
+        unused,
+        source.tokenizer,
+    )
 
 
 def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], where: str) -> Any:
-    """Return the model of a config with given weights; UserError names one that is missing, unused or does not fit."""
+    """Return the model of a config with given weights; UserError names one that is missing, unused
+    or does not fit.
+    """
     model = construct(model_cfg)
     unused = load_tensors(model, state, where)
     fault = f"has {', '.join(unused[:3])}, which the model lacks"
@@ -158,10 +190,18 @@ def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], where
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
     """Write the judge's files and return its hash. Equal weights give equal bytes."""
-    state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
+    state = {
+        key: value.detach().cpu().contiguous().clone()
+        for key, value in built.model.state_dict().items()
+    }
     with atomic(folder / JUDGE_WEIGHTS) as temporary:
         safetensors.torch.save_file(state, temporary)
-    settings = {"name": name, "model_cfg": built.model_cfg, "preprocess_cfg": built.preprocess_cfg, "crop": crop}
+    settings = {
+        "name": name,
+        "model_cfg": built.model_cfg,
+        "preprocess_cfg": built.preprocess_cfg,
+        "crop": crop,
+    }
     write_json(settings, folder / JUDGE_MODEL)
     write_json(built.vocabulary, folder / VOCABULARY)
     if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
@@ -177,7 +217,10 @@ def judge_hash(folder: str | Path) -> str:
     """Return 16 hex digits of everything that determines an embedding."""
     digest = hashlib.blake2b(digest_size=8)
     names = [JUDGE_WEIGHTS, JUDGE_MODEL, VOCABULARY]
-    for path in [*(Path(folder) / name for name in names), *sorted((Path(folder) / TOKENIZER).glob("*"))]:
+    for path in [
+        *(Path(folder) / name for name in names),
+        *sorted((Path(folder) / TOKENIZER).glob("*")),
+    ]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest())
     return digest.hexdigest()
 
@@ -185,28 +228,43 @@ def judge_hash(folder: str | Path) -> str:
 class Judge:
     """Encodes images and captions to rows of unit length; their dot product is the similarity.
 
-    An embedding depends on the batch size, because the last batch is padded, but not on the other items or their order.
-    Captions of similar length (``text_tower.by_length``) are encoded together.
+    An embedding depends on the batch size, because the last batch is padded, but not on the other
+    items or their order. Captions of similar length (``text_tower.by_length``) are encoded
+    together.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Tokenizer, preprocess: Preprocess, device: torch.device, threads: int
+        self,
+        model: Any,
+        tokenizer: Tokenizer,
+        preprocess: Preprocess,
+        device: torch.device,
+        threads: int,
     ) -> None:
         self.model = model.to(device, memory_format=torch.channels_last).eval()
-        self.tokenizer, self.preprocess, self.device, self.threads = tokenizer, preprocess, device, threads
+        self.tokenizer, self.preprocess, self.device, self.threads = (
+            tokenizer,
+            preprocess,
+            device,
+            threads,
+        )
         self.name = self.hash = ""
 
     def encode_images(self, items: Sequence[Item], batch: int, *others: "Judge") -> np.ndarray:
-        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read.
+        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that
+        cannot be read.
 
-        With k ``others``, which must read the same pixels, (n, (1 + k) * d): files are read once for all judges.
+        With k ``others``, which must read the same pixels, (n, (1 + k) * d): files are read once
+        for all judges.
         """
 
         def images(pixels: np.ndarray) -> torch.Tensor:
             return torch.cat([judge._images(pixels) for judge in (self, *others)], dim=1)
 
         with settled(self.threads):
-            return encode_batches(self.read_ahead(items, batch), batch, Progress(len(items), "images"), images)
+            return encode_batches(
+                self.read_ahead(items, batch), batch, Progress(len(items), "images"), images
+            )
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them."""
@@ -222,10 +280,14 @@ class Judge:
         return self.model.encode_image(self.preprocess.floats(pixels, self.device), normalize=True)
 
     def _texts(self, ids: np.ndarray) -> torch.Tensor:
-        return F.normalize(text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1)
+        return F.normalize(
+            text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1
+        )
 
     def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
-        """Yield batches of bytes, (n, height, width, 3); the next is read while this one is encoded."""
+        """Yield batches of bytes, (n, height, width, 3); the next is read while this one is
+        encoded.
+        """
         with ThreadPoolExecutor(self.threads) as pool:
             ahead: list[list[Future[np.ndarray]]] = []
             for first in range(0, len(items) + batch, batch):
@@ -239,15 +301,22 @@ class Judge:
 
 
 def encode_batches(
-    batches: Iterator[np.ndarray], batch: int, progress: Progress, encode: Callable[[np.ndarray], torch.Tensor]
+    batches: Iterator[np.ndarray],
+    batch: int,
+    progress: Progress,
+    encode: Callable[[np.ndarray], torch.Tensor],
 ) -> np.ndarray:
-    """Return the rows of all batches, on the CPU; the last batch is padded with zeros to ``batch`` items."""
+    """Return the rows of all batches, on the CPU; the last batch is padded with zeros to ``batch``
+    items.
+    """
     done: list[np.ndarray] = []
     with progress, torch.inference_mode():
         for items in batches:
             n = len(items)
             if n < batch:
-                items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
+                items = np.concatenate(
+                    [items, np.zeros((batch - n, *items.shape[1:]), items.dtype)]
+                )
             done.append(encode(items)[:n].float().cpu().numpy())
             progress.add(n)
     return np.concatenate(done)
@@ -263,19 +332,33 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_vocabulary(file: Path, text_cfg: Mapping[str, Any]) -> list[str] | None:
-    """Return the words of a judge's own text tower, None for another; UserError if they do not fit the tower."""
+    """Return the words of a judge's own text tower, None for another; UserError if they do not fit
+    the tower.
+    """
     words = read_json(file)
     if text_cfg.get("tower") != "words":
-        require(words is None, file, "expected null, since open_clip's tokenizers have their own", "correct it")
+        require(
+            words is None,
+            file,
+            "expected null, since open_clip's tokenizers have their own",
+            "correct it",
+        )
         return None
     are_texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
     fits = are_texts and len(words) == len(set(words)) == text_cfg.get("vocab_size")
-    require(fits, file, "expected as many distinct words as its model's vocab_size", "get the judge again")
+    require(
+        fits,
+        file,
+        "expected as many distinct words as its model's vocab_size",
+        "get the judge again",
+    )
     return words
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's or holds code."""
+    """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's or
+    holds code.
+    """
     folder = Path(folder)
     remedy = "make one with stage judge, stage specs or compclip.specs.released"
     require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)
@@ -289,8 +372,16 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     model_cfg, preprocess_cfg = settings["model_cfg"], settings["preprocess_cfg"]
     vocabulary = read_vocabulary(folder / VOCABULARY, model_cfg["text_cfg"])
     model = assemble(model_cfg, read_weights(weights), weights)
-    size, expected = (np.broadcast_to(each, 2).tolist() for each in (preprocess_cfg["size"], model.visual.image_size))
-    require(size == expected, file, f"preprocess_cfg.size: {size}, but its model reads {expected}", "correct it")
+    size, expected = (
+        np.broadcast_to(each, 2).tolist()
+        for each in (preprocess_cfg["size"], model.visual.image_size)
+    )
+    require(
+        size == expected,
+        file,
+        f"preprocess_cfg.size: {size}, but its model reads {expected}",
+        "correct it",
+    )
     built = Built(model, model_cfg, preprocess_cfg, vocabulary, tokenizer_files=tokenizer)
     return built, settings["name"], settings["crop"]
 
@@ -299,16 +390,24 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
     """Load a judge for encoding, with folded batch norms.
 
     Args:
-        folder: as ``save_judge`` writes it: that of stage judge or specs, or of ``compclip.specs.released``.
+        folder: as ``save_judge`` writes it: that of stage judge or specs, or of
+            ``compclip.specs.released``.
         threads: changes floating-point rounding.
         device: cpu, cuda or auto.
 
     Raises:
-        UserError: the folder is not a judge's or comes with code, or its weights do not fit its model.
+        UserError: the folder is not a judge's or comes with code, or its weights do not fit its
+            model.
     """
     with settled(threads):
         built, name, crop = read_judge(folder)
         fold_norms(built.model)
-    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
+    judge = Judge(
+        built.model,
+        built.tokenizer(),
+        Preprocess(built.preprocess_cfg, crop),
+        find_device(device),
+        threads,
+    )
     judge.name, judge.hash = name, judge_hash(folder)
     return judge

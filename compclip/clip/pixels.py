@@ -32,7 +32,8 @@ PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in 
 
 
 def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of the square around a box, clipped to the image, as the paper's judge crops.
+    """Return left, top, right and bottom of the square around a box, clipped to the image, as the
+    paper's judge crops.
 
     Args:
         box: x, y, width, height in pixels.
@@ -42,11 +43,18 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     x, y, width, height = box
     reach = int(max(width, height) * half)
     column, row = int(x + width / 2), int(y + height / 2)
-    return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
+    return (
+        max(0, column - reach),
+        max(0, row - reach),
+        min(size[0], column + reach),
+        min(size[1], row + reach),
+    )
 
 
 def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tensor:
-    """Resize bytes (n, 3, height, width) to ``size`` with antialiasing, as torchvision's v2 transforms do."""
+    """Resize bytes (n, 3, height, width) to ``size`` with antialiasing, as torchvision's v2
+    transforms do.
+    """
     if images.shape[-2:] == size:
         return images
     if len(images) == 1 and images.is_contiguous(memory_format=torch.channels_last):
@@ -56,12 +64,14 @@ def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tens
 
 
 class Preprocess:
-    """open_clip's evaluation preprocessing in two steps: files to pixels, once, and pixels to floats, each time.
+    """open_clip's evaluation preprocessing in two steps: files to pixels, once, and pixels to
+    floats, each time.
 
-    open_clip resizes each image by Pillow. torch is several times as fast for small images; a few bytes differ by 1,
-    seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used only for ``shortest`` to a square: where the
-    sides are scaled differently, or a tall image shrinks, torch resizes them in a different order than Pillow, and
-    bytes of noise would differ by up to 22.
+    open_clip resizes each image by Pillow. torch is several times as fast for small images; a few
+    bytes differ by 1, seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used only
+    for ``shortest`` to a square: where the sides are scaled differently, or a tall image shrinks,
+    torch resizes them in a different order than Pillow, and bytes of noise would differ by up to
+    22.
 
     Args:
         cfg: open_clip's ``preprocess_cfg``.
@@ -78,11 +88,15 @@ class Preprocess:
         self.shift = torch.tensor(np.tile(-mean / std, self.size[1]), dtype=torch.float32)
 
     def read(self, items: Sequence[Item]) -> np.ndarray:
-        """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
+        """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not
+        an image.
+        """
         result = np.empty((len(items), *self.size, 3), np.uint8)
         decoded = ((row, self._decode(*item)) for row, item in enumerate(items))
         # Neighbors of equal size are resized together, as long as they have few pixels.
-        for (shape, _), group in groupby(decoded, lambda at: (at[1].shape, at[0] // max(1, FEW // at[1].size))):
+        for (shape, _), group in groupby(
+            decoded, lambda at: (at[1].shape, at[0] // max(1, FEW // at[1].size))
+        ):
             rows, images = zip(*group, strict=True)
             try:
                 result[[*rows]] = self._fit(np.stack(images))
@@ -96,7 +110,9 @@ class Preprocess:
         try:
             pixels = np.array(read_rgb(image))
         except BrokenImage as error:
-            raise UserError(f"{image}: not a readable image ({error}); replace or remove it") from error
+            raise UserError(
+                f"{image}: not a readable image ({error}); replace or remove it"
+            ) from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape
             left, top, right, bottom = crop_around(box, (width, height), self.crop)
@@ -106,18 +122,30 @@ class Preprocess:
     def _fit(self, images: np.ndarray) -> np.ndarray:
         """Resize and crop images, (n, height, width, 3), to ``size``."""
         _, height, width, _ = images.shape
-        by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip uses these two
+        by = (
+            "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"
+        )  # open_clip uses these two
         same_order = height < 2 * width or width <= self.size[1]
         if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
-            transform = open_clip().transform  # without its last two steps, which make a tensor and normalize it
-            steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
-            fitted = (reduce(lambda of, step: step(of), steps, Image.fromarray(image)) for image in images)
+            transform = (
+                open_clip().transform
+            )  # without its last two steps, which make a tensor and normalize it
+            steps = transform.image_transform_v2(
+                transform.PreprocessCfg(**self.cfg), is_train=False
+            ).transforms[:-2]
+            fitted = (
+                reduce(lambda of, step: step(of), steps, Image.fromarray(image)) for image in images
+            )
             return np.stack([*map(np.asarray, fitted)])
         long = int(self.size[0] * max(height, width) / min(height, width))
         to = (self.size[0], long) if height <= width else (long, self.size[0])
         pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
         top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
-        return pixels[:, :, top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()
+        return (
+            pixels[:, :, top : top + self.size[0], left : left + self.size[1]]
+            .permute(0, 2, 3, 1)
+            .numpy()
+        )
 
     def floats(
         self,
@@ -125,7 +153,8 @@ class Preprocess:
         device: torch.device,
         change: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> torch.Tensor:
-        """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory.
+        """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in
+        memory.
 
         ``change`` maps the bytes as floats to others of the same shape.
         """

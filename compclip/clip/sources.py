@@ -1,4 +1,6 @@
-"""Find a judge's model config, initial weights and preprocessing: in open_clip, on the Hub, in folders, of judges."""
+"""Find a judge's model config, initial weights and preprocessing: in open_clip, on the Hub, in
+folders, of judges.
+"""
 
 import os
 from collections.abc import Mapping
@@ -41,7 +43,9 @@ class Source:
     model_cfg: dict[str, Any]
     weights: Path | None  # None: random
     preprocess_cfg: dict[str, Any]  # without the size, which follows from the model
-    tokenizer: Path | None  # folder with the files of a transformers tokenizer; None: by its name in the config
+    tokenizer: (
+        Path | None
+    )  # folder with the files of a transformers tokenizer; None: by its name in the config
     files: list[Path]  # that determine the above
 
 
@@ -53,16 +57,24 @@ def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
         known = Preprocessing.model_validate(values).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{path}: preprocess_cfg.{first['loc'][0]}: {first['msg']}, got {first['input']!r}") from error
+        raise UserError(
+            f"{path}: preprocess_cfg.{first['loc'][0]}: {first['msg']}, got {first['input']!r}"
+        ) from error
     return {**OLD_FORMAT, **known} if {"mean", "std"} <= set(known) else known
 
 
 def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
-    """Return a model's open_clip config, its known preprocessing, and their file, downloaded if necessary."""
+    """Return a model's open_clip config, its known preprocessing, and their file, downloaded if
+    necessary.
+    """
     if name.startswith(HUB):
         path: Path | None = hub_file(name.removeprefix(HUB), [SETTINGS])
     else:
-        path = Path(name.removeprefix(FOLDER)) / SETTINGS if name.startswith(FOLDER) else model_file(name)
+        path = (
+            Path(name.removeprefix(FOLDER)) / SETTINGS
+            if name.startswith(FOLDER)
+            else model_file(name)
+        )
     if path is not None:
         cfg, given = read_settings(path)
         return cfg, known_preprocessing(given, path), path
@@ -71,17 +83,22 @@ def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
         own = ", ".join(sorted(path.stem for path in MODELS.glob("*.json")))
         raise UserError(
             f"judge.model: unknown {name!r}; use one of {own},"
-            f" {HUB}owner/name, {FOLDER}path, a path to a model config (.json), or one of open_clip.list_models()"
+            f" {HUB}owner/name, {FOLDER}path, a path to a model config (.json), or one of "
+            "open_clip.list_models()"
         )
     return cfg, {}, None
 
 
 def model_name(name: str) -> str:
-    """Return the name of a judge with ``judge.model: name``: for a file, the name in it, or its own without folders."""
+    """Return the name of a judge with ``judge.model: name``: for a file, the name in it, or its own
+    without folders.
+    """
     if name.startswith(FOLDER):
         return Path(name.removeprefix(FOLDER)).resolve().name
     content = read_json(name) if name.endswith(".json") else {"name": name}
-    return str(content.get("name", Path(name).stem)) if isinstance(content, dict) else Path(name).stem
+    return (
+        str(content.get("name", Path(name).stem)) if isinstance(content, dict) else Path(name).stem
+    )
 
 
 def find_source(config: ModelConfig) -> Source:
@@ -113,7 +130,9 @@ def find_source(config: ModelConfig) -> Source:
     return Source(model_cfg, weights, preprocess_cfg, tokenizer, list(dict.fromkeys(files)))
 
 
-def set_activation(config: ModelConfig, model_cfg: dict[str, Any], known: Mapping[str, Any]) -> None:
+def set_activation(
+    config: ModelConfig, model_cfg: dict[str, Any], known: Mapping[str, Any]
+) -> None:
     """Set ``quick_gelu`` of a model config, as its name, its weights (``known``) or the config say.
 
     Raises:
@@ -125,8 +144,12 @@ def set_activation(config: ModelConfig, model_cfg: dict[str, Any], known: Mappin
     chosen = stated if config.quick_gelu is None else config.quick_gelu
     fault = f"{chosen}, but {config.model} was trained with {stated}"
     require(stated in (None, chosen), "judge.quick_gelu", fault, "remove this key")
-    # Towers of other libraries have their own activation, and models with a tower of compclip always have GELU.
-    others = {"tower", "timm_model_name", "hf_model_name"} & {*model_cfg["vision_cfg"], *model_cfg["text_cfg"]}
+    # Towers of other libraries have their own activation, and models with a tower of compclip
+    # always have GELU.
+    others = {"tower", "timm_model_name", "hf_model_name"} & {
+        *model_cfg["vision_cfg"],
+        *model_cfg["text_cfg"],
+    }
     is_chosen = chosen is not None or "tower" in others or len(others) == 2
     fault = f"the activation of {config.pretrained} is unknown"
     remedy = "set quick_gelu: true for weights tuned from OpenAI's, or quick_gelu: false for GELU"
@@ -141,7 +164,9 @@ def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, An
     Raises:
         UserError: the weights' own preprocessing is unknown, or the config contradicts it.
     """
-    given = config.preprocess.model_dump(exclude_none=True, mode="json") if config.preprocess else {}
+    given = (
+        config.preprocess.model_dump(exclude_none=True, mode="json") if config.preprocess else {}
+    )
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in known.items()}
     for key, value in given.items():
         fault = f"{value}, but {config.model} was trained with {own.get(key)}"
@@ -149,22 +174,30 @@ def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, An
     result = {**known, **given}
     unknown = ", ".join(f"judge.preprocess.{key}" for key in NECESSARY if key not in result)
     fault = f"unknown for {config.pretrained or config.model}"
-    values = "set them to its training's values (CLIP's and SigLIP's differ), and quick_gelu: true|false"
+    values = (
+        "set them to its training's values (CLIP's and SigLIP's differ), and quick_gelu: true|false"
+    )
     remedy = f"{values}, or set judge.model to its {SETTINGS}"
     require(not unknown or config.random, unknown, fault, remedy)
     return {**PREPROCESS, **result}
 
 
 def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
-    """Return open_clip's entry of the weights with tag ``pretrained``; UserError, with ``key`` first, if none."""
+    """Return open_clip's entry of the weights with tag ``pretrained``; UserError, with ``key``
+    first, if none.
+    """
     tag: dict[str, Any] = open_clip().get_pretrained_cfg(model, pretrained)
     if not tag:
         tags = ", ".join(open_clip().list_pretrained_tags_by_model(model)) or "none"
-        raise UserError(f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}")
+        raise UserError(
+            f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}"
+        )
     return tag
 
 
 def hub_place(tag: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Return the model on the Hub with a tag's weights (open_clip's tags all have one), and the names of the file."""
+    """Return the model on the Hub with a tag's weights (open_clip's tags all have one), and the
+    names of the file.
+    """
     model, file = os.path.split(tag["hf_hub"])
     return model, (file,) if file else CLIP_WEIGHTS

@@ -1,4 +1,6 @@
-"""Convert captions to token ids, by the words of the training captions or by open_clip's tokenizers."""
+"""Convert captions to token ids, by the words of the training captions or by open_clip's
+tokenizers.
+"""
 
 import re
 from collections import Counter
@@ -31,13 +33,17 @@ def clean(caption: str) -> str:
 
 
 def make_vocabulary(captions: Iterable[str]) -> list[str]:
-    """Return the special tokens, then the words that occur more than once, most frequent first (ties by name)."""
+    """Return the special tokens, then the words that occur more than once, most frequent first
+    (ties by name).
+    """
     counts = Counter(word for caption in captions for word in WORD.findall(clean(caption)))
     return [*SPECIAL, *sorted((w for w in counts if counts[w] > 1), key=lambda w: (-counts[w], w))]
 
 
 class WordTokenizer:
-    """Maps texts to ids (n, context_length), an end token last, then padding; called like open_clip's tokenizers."""
+    """Maps texts to ids (n, context_length), an end token last, then padding; called like
+    open_clip's tokenizers.
+    """
 
     def __init__(self, vocabulary: Sequence[str], context_length: int) -> None:
         self.ids = {word: i for i, word in enumerate(vocabulary)}
@@ -52,14 +58,18 @@ class WordTokenizer:
         return torch.from_numpy(np.array(rows, np.int64).reshape(len(rows), length))
 
 
-def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, files: Path | None = None) -> Tokenizer:
+def get_tokenizer(
+    model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, files: Path | None = None
+) -> Tokenizer:
     """Return the tokenizer of an open_clip model config, or of the project's text tower.
 
     Args:
-        files: folder of a transformers tokenizer; None loads it from the Hub, by its name in the config.
+        files: folder of a transformers tokenizer; None loads it from the Hub, by its name in the
+            config.
 
     Raises:
-        UserError: the tokenizer is not available or not readable, comes with code, or gets an unknown argument.
+        UserError: the tokenizer is not available or not readable, comes with code, or gets an
+            unknown argument.
     """
     check_model_cfg(model_cfg)
     text_cfg = model_cfg["text_cfg"]
@@ -73,7 +83,11 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
         if not place:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
         folder = str(model_folder(str(place), list(TOKENIZER_FILES)))
-        kwargs = {**kwargs, "context_length": length, "tokenizer_mode": text_cfg.get("tokenizer_mode")}
+        kwargs = {
+            **kwargs,
+            "context_length": length,
+            "tokenizer_mode": text_cfg.get("tokenizer_mode"),
+        }
         return open_clip().tokenizer.HFTokenizer(folder, trust_remote_code=False, **kwargs)
     except UserError:
         raise
@@ -85,15 +99,17 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
 
 
 def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
-    """Return ids (n, context_length) of cleaned captions; long ones are truncated before their end token."""
+    """Return ids (n, context_length) of cleaned captions; long ones are truncated before their end
+    token.
+    """
     return tokenizer([clean(caption) for caption in captions])
 
 
 def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> np.ndarray:
     """Return (n,): whether each caption is truncated in its ``ids`` (n, length)."""
     blank = tokenizer([""], context_length=ids.shape[1])
-    # Some tokenizers end every row with the same token; a caption whose next-to-last place is empty too fits, so only
-    # few captions must be tokenized again, with one more place.
+    # Some tokenizers end every row with the same token; a caption whose next-to-last place is empty
+    # too fits, so only few captions must be tokenized again, with one more place.
     rows = (ids != blank)[:, -2:].any(dim=1).nonzero()[:, 0].tolist()
     result = np.zeros(len(captions), bool)
     if rows:
@@ -105,7 +121,9 @@ def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -
 
 
 def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
-    """Return the captions that have more tokens than the model reads; they are truncated before their end token."""
+    """Return the captions that have more tokens than the model reads; they are truncated before
+    their end token.
+    """
     distinct = iter(dict.fromkeys(captions))
     result: set[str] = set()
     while batch := list(islice(distinct, TOKENIZED_AT_ONCE)):
@@ -117,4 +135,9 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
 def say_cut(cut: int, total: int, what: str = "captions") -> None:
     """Warn of truncated captions; all stages use this message."""
     if cut:
-        log.warning("%d of %d %s are longer than the model reads; truncated before their end token", cut, total, what)
+        log.warning(
+            "%d of %d %s are longer than the model reads; truncated before their end token",
+            cut,
+            total,
+            what,
+        )

@@ -1,7 +1,9 @@
-"""Import torchvision and open_clip lazily, also where torchvision's compiled operators do not match torch's build.
+"""Import torchvision and open_clip lazily, also where torchvision's compiled operators do not match
+torch's build.
 
-The CPU wheel of torch next to the ordinary wheel of torchvision registers no ``torchvision::nms``, and the import
-fails. open_clip needs only torchvision's transforms, so defining the operators' names is enough.
+The CPU wheel of torch next to the ordinary wheel of torchvision registers no ``torchvision::nms``,
+and the import fails. open_clip needs only torchvision's transforms, so defining the operators'
+names is enough.
 """
 
 import sys
@@ -29,7 +31,9 @@ def import_torchvision() -> None:
 
 
 def open_clip() -> ModuleType:
-    """Return open_clip, whose import takes seconds; call this only for its models, tags or tokenizers."""
+    """Return open_clip, whose import takes seconds; call this only for its models, tags or
+    tokenizers.
+    """
     if "open_clip" not in sys.modules:
         import_torchvision()
     import open_clip as library

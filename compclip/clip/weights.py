@@ -1,4 +1,6 @@
-"""Read external weights files without running their code, rename tensors, and load a model or its image tower."""
+"""Read external weights files without running their code, rename tensors, and load a model or its
+image tower.
+"""
 
 import importlib.util
 import re
@@ -18,9 +20,19 @@ from compclip.core.errors import UserError, memory_for, require
 
 Table = Sequence[tuple[re.Pattern[str], str]]
 
-# The published judges name a CLIP's tensors by what was frozen in training. The frozen part of the image tower is a
-# sequence that also counts activations and pooling.
-_STEM = {0: "conv1", 1: "bn1", 3: "conv2", 4: "bn2", 6: "conv3", 7: "bn3", 10: "layer1", 11: "layer2", 12: "layer3"}
+# The published judges name a CLIP's tensors by what was frozen in training. The frozen part of the
+# image tower is a sequence that also counts activations and pooling.
+_STEM = {
+    0: "conv1",
+    1: "bn1",
+    3: "conv2",
+    4: "bn2",
+    6: "conv3",
+    7: "bn3",
+    10: "layer1",
+    11: "layer2",
+    12: "layer3",
+}
 _PUBLISHED = {
     **{rf"^visual_frozen\.{number}\.": f"visual.{name}." for number, name in _STEM.items()},
     r"^layer4\.": "visual.layer4.",
@@ -33,20 +45,26 @@ NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 
 
 def find_weights(name: str) -> Path:
-    """Return the path of a weights file: a path, or ``package:file`` inside an installed package (not imported)."""
+    """Return the path of a weights file: a path, or ``package:file`` inside an installed package
+    (not imported).
+    """
     package, colon, inside = name.partition(":")
     path = Path(name)
     if colon and not path.exists():
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            raise UserError(f"{name}: package {package!r} is not installed; install it, or give a path")
+            raise UserError(
+                f"{name}: package {package!r} is not installed; install it, or give a path"
+            )
         path = Path(spec.submodule_search_locations[0]) / inside
     require(path.is_file(), name, f"no such weights file ({path.name})")
     return path
 
 
 def read_weights(name: str) -> dict[str, torch.Tensor]:
-    """Return the tensors of a .safetensors or torch file by name; a torch file that builds other objects is refused."""
+    """Return the tensors of a .safetensors or torch file by name; a torch file that builds other
+    objects is refused.
+    """
     path = find_weights(name)
     try:
         with memory_for(path):
@@ -58,8 +76,12 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
         raise
     except Exception as error:  # a damaged pickle can raise almost any exception
         remedy = "save a state dict alone, by torch.save or safetensors"
-        raise UserError(f"{name}: not a readable weights file ({_reason(error)}); {remedy}") from error
-    by_name = isinstance(state, Mapping) and all(isinstance(value, torch.Tensor) for value in state.values())
+        raise UserError(
+            f"{name}: not a readable weights file ({_reason(error)}); {remedy}"
+        ) from error
+    by_name = isinstance(state, Mapping) and all(
+        isinstance(value, torch.Tensor) for value in state.values()
+    )
     require(by_name, name, "must hold tensors by name (a state dict)")
     return dict(state)
 
@@ -73,7 +95,9 @@ def _reason(error: Exception) -> str:
 
 
 def read_renames(path: str | Path) -> Table:
-    """Return a YAML mapping of patterns to replacements, in order; UserError if the file is not one."""
+    """Return a YAML mapping of patterns to replacements, in order; UserError if the file is not
+    one.
+    """
     try:
         content = parse_yaml(decode(Path(path)))
         require(isinstance(content, dict), path, "must map patterns to replacements")
@@ -82,7 +106,9 @@ def read_renames(path: str | Path) -> Table:
         raise UserError(f"{path}: {' '.join(str(error).split())}") from error
 
 
-def rename(names: Sequence[str], table: Table, where: str | Path = "rename table") -> dict[str, str]:
+def rename(
+    names: Sequence[str], table: Table, where: str | Path = "rename table"
+) -> dict[str, str]:
     """Return new names by old ones, to which every row of the table is applied in order."""
     old_of: dict[str, str] = {}
     for old in names:
@@ -96,12 +122,15 @@ def rename(names: Sequence[str], table: Table, where: str | Path = "rename table
 
 
 def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
-    """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors, sorted.
+    """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors,
+    sorted.
 
     Batch norms' counters of batches may be missing, because they are not used.
     """
     state = module.state_dict()
-    missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]
+    missing = [
+        name for name in state if name not in weights and not name.endswith("num_batches_tracked")
+    ]
     names = f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
     remedy = "use the weights of this model, or correct `rename`"
     require(not missing, where, f"lacks {len(missing)} tensors of the tower ({names})", remedy)
@@ -113,25 +142,41 @@ def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: 
 
 
 def native_names(state: Mapping[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor] | None:
-    """Return ``state`` by OpenAI's names if ``path`` is a published judge or OpenAI's file, else None."""
-    frozen = [int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))]
+    """Return ``state`` by OpenAI's names if ``path`` is a published judge or OpenAI's file, else
+    None.
+    """
+    frozen = [
+        int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))
+    ]
     if not frozen:
         weights = {name: tensor for name, tensor in state.items() if name not in NOT_WEIGHTS}
         return weights if len(weights) < len(state) else None
-    names = {**_PUBLISHED, r"^transformer_last_block\.": f"transformer.resblocks.{max(frozen) + 1}."}
-    new_names = rename(list(state), [(re.compile(pattern), new) for pattern, new in names.items()], path)
+    names = {
+        **_PUBLISHED,
+        r"^transformer_last_block\.": f"transformer.resblocks.{max(frozen) + 1}.",
+    }
+    new_names = rename(
+        list(state), [(re.compile(pattern), new) for pattern, new in names.items()], path
+    )
     return {new_names[old]: tensor for old, tensor in state.items()}
 
 
 def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
-    """Load a weights file into open_clip model ``name``; UserError if it does not fit or is broken."""
+    """Load a weights file into open_clip model ``name``; UserError if it does not fit or is
+    broken.
+    """
     state, parameters = read_weights(str(path)), dict(model.named_parameters())
     native = native_names(state, path)
     # open_clip would silently resize them.
-    for key in {"positional_embedding", "text.positional_embedding"} & parameters.keys() & state.keys():
+    for key in (
+        {"positional_embedding", "text.positional_embedding"} & parameters.keys() & state.keys()
+    ):
         n, own = len(state[key]), len(parameters[key])
         fault = f"reads {n} positions of a caption, but {name} has {own}"
-        remedy = "give a model config with that text_cfg.context_length (for a judge's weights, the model.json next to"
+        remedy = (
+            "give a model config with that text_cfg.context_length (for a judge's weights, "
+            "the model.json next to"
+        )
         require(n == own, path, fault, f"{remedy} them)")
     try:
         if native:
@@ -143,7 +188,9 @@ def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
 
 
 def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
-    """Start the trunk of the image tower of model ``name`` from ``tower``; return the names of unused tensors."""
+    """Start the trunk of the image tower of model ``name`` from ``tower``; return the names of
+    unused tensors.
+    """
     trunk = getattr(model.visual, "trunk", None)
     architecture = getattr(trunk, "default_cfg", {}).get("architecture", "not a timm model")
     fault = f"{tower.model!r}, but the image tower of {name} is {architecture}"
@@ -151,5 +198,7 @@ def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
     assert isinstance(trunk, nn.Module)
     weights = read_weights(tower.weights)
     names = rename(list(weights), read_renames(tower.rename) if tower.rename else [])
-    unused = load_tensors(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
+    unused = load_tensors(
+        trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights
+    )
     return [old for old in sorted(weights) if names[old] in unused]

@@ -1,6 +1,8 @@
-"""Report how often people choose the compound's picture, in total and by compound, and how much they agree.
+"""Report how often people choose the compound's picture, in total and by compound, and how much
+they agree.
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 5.
+Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section
+5.
 """
 
 from collections.abc import Sequence
@@ -20,12 +22,13 @@ from compclip.stats.agreement import agreement
 def analyze_people(
     tasks: pd.DataFrame, answers: Sequence[Path], keep: float, seed: int
 ) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
-    """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
+    """Summarize people's answers to tasks about compounds; the arguments are those of
+    ``human.analyze``.
 
     Returns:
-        The summary, with the mean over workers of their fractions of right answers (accuracy), and its interval over
-        compounds; for each compound, the number of answers and the fraction that chose its picture (columns compound,
-        answers, share); and the workers, by number.
+        The summary, with the mean over workers of their fractions of right answers (accuracy), and
+        its interval over compounds; for each compound, the number of answers and the fraction that
+        chose its picture (columns compound, answers, share); and the workers, by number.
     """
     kept, people, records = screen(tasks, answers, keep)
     study = kept[kept["check"] == "none"]
@@ -36,11 +39,19 @@ def analyze_people(
     weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
     compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy()
     accuracy = interval.share(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
-    log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy.value, people["kept"].sum())
+    log.info(
+        "people are right in %.1f %%, mean of %d workers",
+        100 * accuracy.value,
+        people["kept"].sum(),
+    )
     summary = {
-        "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep,
+        "seed": seed,
+        "records": records,
+        "workers": worker_counts(people),
+        "keep": keep,
         "accuracy": {**asdict(accuracy), "n": len(by_compound)},
-        "tasks": int((tasks["check"] == "none").sum()), "answers": len(study),
+        "tasks": int((tasks["check"] == "none").sum()),
+        "answers": len(study),
         "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), RESAMPLES, drawn),
-    }  # fmt: skip
+    }
     return summary, by_compound.rename_axis("compound").reset_index(), people

@@ -18,25 +18,37 @@ TRAININGS = ("untaught", "taught")
 class Compounds(Section):
     """The compounds and their images."""
 
-    file: str = Field("lexicons/compounds/compun.csv", min_length=1, description="table of compounds")
+    file: str = Field(
+        "lexicons/compounds/compun.csv", min_length=1, description="table of compounds"
+    )
     images: str = Field(min_length=1, description="folder of the images")
 
 
 class Drawn(Section):
     """Drawn compounds, and the training pictures of the two small CLIPs."""
 
-    tested: Count = Field(120, ge=6, description="compounds that are tested; both CLIPs train on half as many others")
+    tested: Count = Field(
+        120, ge=6, description="compounds that are tested; both CLIPs train on half as many others"
+    )
     things: Count = Field(3000, ge=20, description="training pictures of one thing")
 
 
 class NamedModel(Section):
     """A model to ask: a judge, or a model of open_clip."""
 
-    name: str | None = Field(None, min_length=1, description="name in tables; null: the model and its weights")
-    judge: str | None = Field(None, min_length=1, description="folder of a judge, as written by stage judge")
-    open_clip: str | None = Field(None, min_length=1, description="model of open_clip, as in judge.model")
+    name: str | None = Field(
+        None, min_length=1, description="name in tables; null: the model and its weights"
+    )
+    judge: str | None = Field(
+        None, min_length=1, description="folder of a judge, as written by stage judge"
+    )
+    open_clip: str | None = Field(
+        None, min_length=1, description="model of open_clip, as in judge.model"
+    )
     pretrained: str | None = Field(
-        None, min_length=1, description="its weights: a tag of open_clip, or a file; null for hf-hub: and local-dir:"
+        None,
+        min_length=1,
+        description="its weights: a tag of open_clip, or a file; null for hf-hub: and local-dir:",
     )
 
     @model_validator(mode="after")
@@ -44,7 +56,9 @@ class NamedModel(Section):
         if (self.judge is None) == (self.open_clip is None):
             raise ValueError("give judge or open_clip")
         if self.open_clip and self.pretrained is None and not has_weights(self.open_clip):
-            raise ValueError("open_clip without pretrained would have random weights; give a tag or a file")
+            raise ValueError(
+                "open_clip without pretrained would have random weights; give a tag or a file"
+            )
         if self.pretrained and not self.open_clip:
             raise ValueError("pretrained requires open_clip")
         if self.open_clip:
@@ -53,19 +67,27 @@ class NamedModel(Section):
 
     def judge_config(self) -> Training:
         """Return the config of a judge that is this model of open_clip, without training."""
-        return Training.model_validate({"model": self.open_clip, "pretrained": self.pretrained, "epochs": 0})
+        return Training.model_validate(
+            {"model": self.open_clip, "pretrained": self.pretrained, "epochs": 0}
+        )
 
     @property
     def title(self) -> str:
         """``name``, or the model and its weights, without the folders of paths."""
-        return self.name or " ".join(Path(part).name if os.path.exists(part) else part for part in self._parts())
+        return self.name or " ".join(
+            Path(part).name if os.path.exists(part) else part for part in self._parts()
+        )
 
     def places(self) -> list[Path]:
         """Return the local files and folders in these settings."""
         return [Path(part) for part in self._parts() if os.path.exists(part)]
 
     def _parts(self) -> list[str]:
-        return [part.removeprefix(FOLDER) for part in (self.judge, self.open_clip, self.pretrained) if part]
+        return [
+            part.removeprefix(FOLDER)
+            for part in (self.judge, self.open_clip, self.pretrained)
+            if part
+        ]
 
 
 class CompunConfig(Section):
@@ -73,14 +95,22 @@ class CompunConfig(Section):
 
     compounds: Compounds | None = Field(None, description="null: drawn compounds")
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
-    models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
+    models: list[NamedModel] = Field(
+        [], description="models to ask besides those trained on drawn compounds"
+    )
     captions: str | None = Field(
-        None, min_length=1, description="JSON of example captions; null: those of drawn compounds, otherwise none"
+        None,
+        min_length=1,
+        description="JSON of example captions; null: those of drawn compounds, otherwise none",
     )
     descriptions: str | None = Field(
-        None, min_length=1, description="JSON of describing phrases; null: those of drawn compounds, otherwise none"
+        None,
+        min_length=1,
+        description="JSON of describing phrases; null: those of drawn compounds, otherwise none",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="auto uses a GPU if there is one"
+    )
     human: Study | None = Field(
         None, description="people are asked what the models are asked; null: no people are asked"
     )
@@ -91,7 +121,9 @@ class CompunConfig(Section):
         titles = [*TRAININGS, *(model.title for model in models)]
         duplicates = [title for title in titles if titles.count(title) > 1]
         if duplicates:
-            raise ValueError(f"two models are called {duplicates[0]!r}; give each a name of its own")
+            raise ValueError(
+                f"two models are called {duplicates[0]!r}; give each a name of its own"
+            )
         return models
 
     @model_validator(mode="after")

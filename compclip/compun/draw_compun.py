@@ -1,4 +1,6 @@
-"""Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's figures."""
+"""Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's
+figures.
+"""
 
 from typing import Any
 
@@ -12,30 +14,48 @@ from compclip.compun.prompts import captions_of
 from compclip.compun.published import CHANCE, PAPER_COMPOUNDS, TABLE_1, TABLE_2
 from compclip.compun.shown import prompt_words, row_name, rows_of
 from compclip.core.tables import NOUNS_SEEN
-from compclip.plot.drawing import GRAY, WIDTH, Looks, draw_line, draw_rows, empty, finish, in_percent, looks_of
+from compclip.plot.drawing import (
+    GRAY,
+    WIDTH,
+    Looks,
+    draw_line,
+    draw_rows,
+    empty,
+    finish,
+    in_percent,
+    looks_of,
+)
 from compclip.plot.labels import percent
 
 # Of prompts, and of the paper's figures.
 PROMPT_LOOKS: Looks = {
-    "template": ("", GRAY, "o"), "reversed": ("", "#CC79A7", "v"), "descriptions": ("", "#0072B2", "s"),
+    "template": ("", GRAY, "o"),
+    "reversed": ("", "#CC79A7", "v"),
+    "descriptions": ("", "#0072B2", "s"),
     "examples": ("", "#D55E00", "D"),
-}  # fmt: skip
+}
 PAPER_COLOR = "#777777"
 # The nouns that a compound's picture shows.
 KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "neither noun"}
 
 
 def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
-    series = ["examples" if captions_of(of) is not None else of or "template" for of in rows["prompt"]]
+    series = [
+        "examples" if captions_of(of) is not None else of or "template" for of in rows["prompt"]
+    ]
     return in_percent(rows, "value", group=group, row=row, series=series, **columns)
 
 
 def draw_accuracy(analysis: pd.DataFrame) -> Figure:
-    """Draw the accuracy of our models, a row for each prompt, then the paper's table 1 in hollow marks."""
+    """Draw the accuracy of our models, a row for each prompt, then the paper's table 1 in hollow
+    marks.
+    """
     right = rows_of(analysis, RIGHT)
     prompts = [prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]]
     ours = _in_rows(right, right["model"], prompts, filled=True)
-    paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
+    paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(
+        low=np.nan, high=np.nan
+    )
     names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
     theirs = _in_rows(paper, f"the paper, {PAPER_COMPOUNDS} compounds", names, filled=False)
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
@@ -43,12 +63,16 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 102), xlabel="%")
     hollow = "hollow: the paper's values, without intervals"
     return finish(
-        figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
+        figure,
+        f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; "
+        f"{hollow}",
     )
 
 
 def draw_examples(analysis: pd.DataFrame) -> Figure:
-    """Draw accuracy by number of example captions, with the template's as a dotted line, and the paper's table 2."""
+    """Draw accuracy by number of example captions, with the template's as a dotted line, and the
+    paper's table 2.
+    """
     right = rows_of(analysis, RIGHT, usual=False).query("prompt != ''")
     right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
     if right["captions"].isna().all():
@@ -64,9 +88,15 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
         for value in rows.loc[rows["prompt"] == "template", "value"]:
             axes.axhline(100 * value, color=color, linewidth=1.2, linestyle=":")
     axes.plot(
-        list(TABLE_2), [100 * value for value in TABLE_2.values()], "--D", color=PAPER_COLOR, markerfacecolor="white",
-        markersize=5, linewidth=1, label="CLIP ViT-L/14, in the paper",
-    )  # fmt: skip
+        list(TABLE_2),
+        [100 * value for value in TABLE_2.values()],
+        "--D",
+        color=PAPER_COLOR,
+        markerfacecolor="white",
+        markersize=5,
+        linewidth=1,
+        label="CLIP ViT-L/14, in the paper",
+    )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="example captions", ylabel="compound's image chosen, %")
     about = "line: 95 % interval; dotted: the model's template; the paper's table 2 is of"
@@ -75,7 +105,9 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
 
 def draw_kinds(analysis: pd.DataFrame) -> Figure:
     """Draw the fraction of wrong answers by the nouns that a compound's picture shows."""
-    wrong = pd.concat([rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN])
+    wrong = pd.concat(
+        [rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN]
+    )
     if wrong.empty:
         return empty("The list of compounds has no kinds.")
     rows = list(wrong.itertuples())
@@ -87,7 +119,9 @@ def draw_kinds(analysis: pd.DataFrame) -> Figure:
 
 
 def _accuracies(rows: pd.DataFrame) -> str:
-    return "; ".join(f"{row_name(row.model, row.prompt)}: {percent(row.value)}" for row in rows.itertuples())
+    return "; ".join(
+        f"{row_name(row.model, row.prompt)}: {percent(row.value)}" for row in rows.itertuples()
+    )
 
 
 def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
@@ -97,7 +131,19 @@ def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]
     wrong = wrong.assign(model=wrong["measure"] + ": " + wrong["model"])
     return {
-        "accuracy": (draw_accuracy(analysis), "How often the compound’s image is chosen", _accuracies(usual)),
-        "examples": (draw_examples(analysis), "Accuracy by the number of example captions", _accuracies(counted)),
-        "kinds": (draw_kinds(analysis), "Wrong answers by what the picture shows", _accuracies(wrong)),
+        "accuracy": (
+            draw_accuracy(analysis),
+            "How often the compound’s image is chosen",
+            _accuracies(usual),
+        ),
+        "examples": (
+            draw_examples(analysis),
+            "Accuracy by the number of example captions",
+            _accuracies(counted),
+        ),
+        "kinds": (
+            draw_kinds(analysis),
+            "Wrong answers by what the picture shows",
+            _accuracies(wrong),
+        ),
     }

@@ -1,7 +1,7 @@
 """Open the models to ask: judges, and models of open_clip.
 
-A model of open_clip is cached as a judge's folder, as stage ``judge`` makes it with ``epochs: 0``: it has the same hash
-and shares its embeddings.
+A model of open_clip is cached as a judge's folder, as stage ``judge`` makes it with ``epochs: 0``:
+it has the same hash and shares its embeddings.
 """
 
 import json
@@ -22,8 +22,12 @@ from compclip.io import atomic_folder
 
 
 @contextmanager
-def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the model's embedder, with its cache; UserError if the model is not available, damaged, or not a CLIP."""
+def open_model(
+    model: NamedModel, batch: int, threads: int, device: str, cache: Path
+) -> Iterator[Embedder]:
+    """Open the model's embedder, with its cache; UserError if the model is not available, damaged,
+    or not a CLIP.
+    """
     with ExitStack() as stack:
         try:
             folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)
@@ -34,11 +38,17 @@ def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: 
 
 
 def keep_open_clip(model: NamedModel, cache: Path) -> Path:
-    """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if necessary."""
+    """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if
+    necessary.
+    """
     config = model.judge_config()
     source, name = find_source(config), model_name(config.model)
     made_by = [fingerprint(*source.files), open_clip().__version__, encoding_code()]
-    folder = cache / "models" / key(json.dumps([name, source.model_cfg, source.preprocess_cfg, *made_by])).hex()
+    folder = (
+        cache
+        / "models"
+        / key(json.dumps([name, source.model_cfg, source.preprocess_cfg, *made_by])).hex()
+    )
     if not folder.is_dir():
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
         # The seed does not matter, since all weights are loaded.

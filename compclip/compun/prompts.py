@@ -1,9 +1,11 @@
 """The prompts about compounds, and the texts in them.
 
-The names of prompts are ``template``, ``reversed``, ``descriptions`` and ``examples_1`` to ``examples_7``.
+The names of prompts are ``template``, ``reversed``, ``descriptions`` and ``examples_1`` to
+``examples_7``.
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 4 and 5;
-descriptions after Menon and Vondrick, "Visual Classification via Description from Large Language Models" (ICLR 2023).
+Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections
+4 and 5; descriptions after Menon and Vondrick, "Visual Classification via Description from Large
+Language Models" (ICLR 2023).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,21 +28,44 @@ PUBLISHED_CAPTIONS = 5  # in its table 1
 
 
 def read_texts(path: Path) -> dict[str, list[str]]:
-    """Return the texts of each compound, by ``name_key`` of its name; the file is JSON, ``{"garden hose": ["…"]}``."""
+    """Return the texts of each compound, by ``name_key`` of its name; the file is JSON, ``{"garden
+    hose": ["…"]}``.
+    """
     content = read_json(path)
-    require(isinstance(content, dict), path, "does not map compounds to texts", 'expected {"garden hose": ["…"]}')
+    require(
+        isinstance(content, dict),
+        path,
+        "does not map compounds to texts",
+        'expected {"garden hose": ["…"]}',
+    )
     for name, lines in content.items():
-        full = isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
+        full = (
+            isinstance(lines, list)
+            and lines
+            and all(isinstance(line, str) and line.strip() for line in lines)
+        )
         require(full, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
-    texts = {name_key(name): [" ".join(text.split()) for text in lines] for name, lines in content.items()}
-    require(len(texts) == len(content), path, "names of compounds that differ only in case or spaces", "merge them")
+    texts = {
+        name_key(name): [" ".join(text.split()) for text in lines]
+        for name, lines in content.items()
+    }
+    require(
+        len(texts) == len(content),
+        path,
+        "names of compounds that differ only in case or spaces",
+        "merge them",
+    )
     return texts
 
 
 def compound_prompts(
-    compounds: pd.DataFrame, captions: Mapping[str, Sequence[str]], descriptions: Mapping[str, Sequence[str]]
+    compounds: pd.DataFrame,
+    captions: Mapping[str, Sequence[str]],
+    descriptions: Mapping[str, Sequence[str]],
 ) -> Prompts:
-    """Return the prompts of each compound that has the texts for them; prompts without compounds are skipped."""
+    """Return the prompts of each compound that has the texts for them; prompts without compounds
+    are skipped.
+    """
     result: Prompts = {"template": {}, "reversed": {}, "descriptions": {}}
     result |= {f"{EXAMPLE_PREFIX}{count}": {} for count in range(1, MAX_CAPTIONS + 1)}
     for row in compounds.itertuples():
@@ -48,11 +73,17 @@ def compound_prompts(
         result["template"][name] = [photo]
         if pd.notna(row.first) and pd.notna(row.second):
             result["reversed"][name] = [TEMPLATE.format(f"{row.second} {row.first}")]
-        examples = [f"{photo}. An example of {name} in an image is {text}" for text in captions.get(name_key(name), [])]
+        examples = [
+            f"{photo}. An example of {name} in an image is {text}"
+            for text in captions.get(name_key(name), [])
+        ]
         for count in range(1, min(len(examples), MAX_CAPTIONS) + 1):
             result[f"{EXAMPLE_PREFIX}{count}"][name] = examples[:count]
         if described := descriptions.get(name_key(name)):
-            clauses = [text if text.split()[0].lower() in CLAUSE_STARTS else f"has {text}" for text in described]
+            clauses = [
+                text if text.split()[0].lower() in CLAUSE_STARTS else f"has {text}"
+                for text in described
+            ]
             result["descriptions"][name] = [f"{photo}, which {clause}" for clause in clauses]
     return {prompt: texts for prompt, texts in result.items() if texts}
 

@@ -1,8 +1,8 @@
 """The paper's results, shown next to ours.
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), tables 1 and 2, section 6.
-Counts and similarities by kind are published only as pictures (figures 3 and 4), and the kinds of compounds are not
-published, so they cannot be compared.
+Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), tables 1
+and 2, section 6. Counts and similarities by kind are published only as pictures (figures 3 and 4),
+and the kinds of compounds are not published, so they cannot be compared.
 """
 
 PAPER_COMPOUNDS = 400

@@ -1,6 +1,7 @@
 """Make tasks for people: which of three pictures shows a compound.
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), appendix A.6.
+Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), appendix
+A.6.
 """
 
 import numpy as np
@@ -21,10 +22,14 @@ def compound_gold_task(generator: np.random.Generator) -> Task:
     drawings = random_drawings(generator)
     number = int(generator.integers(3))
     pictures = tuple(Picture(drawing=drawing) for drawing in drawings)
-    return Task(KIND, pictures, (drawn_text(*drawings[number]),), check="gold", right=str(number + 1))
+    return Task(
+        KIND, pictures, (drawn_text(*drawings[number]),), check="gold", right=str(number + 1)
+    )
 
 
-def sample_compun_tasks(compounds: pd.DataFrame, images: pd.DataFrame, *, seed: int = 0) -> list[Page]:
+def sample_compun_tasks(
+    compounds: pd.DataFrame, images: pd.DataFrame, *, seed: int = 0
+) -> list[Page]:
     """Return the pages of a study, with a task for each complete compound, in a random order.
 
     Its own picture is at each of the three places equally often, up to one.
@@ -40,4 +45,6 @@ def sample_compun_tasks(compounds: pd.DataFrame, images: pd.DataFrame, *, seed: 
         pictures = tuple(Picture(paths[name, ROLES[i]]) for i in order)
         tasks.append(Task(KIND, pictures, (name,), right=str(place + 1), prompt={"image_id": name}))
     generator = rng(seed, "sample_compun_tasks", KIND, "pages")
-    return make_pages(tasks, PAGE_TASKS, lambda page, stream: compound_gold_task(generator), generator)
+    return make_pages(
+        tasks, PAGE_TASKS, lambda page, stream: compound_gold_task(generator), generator
+    )

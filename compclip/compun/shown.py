@@ -1,4 +1,6 @@
-"""Results on compound nouns for figures, tables and the page: which image each model chose, by prompt."""
+"""Results on compound nouns for figures, tables and the page: which image each model chose, by
+prompt.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,11 @@ from compclip.plot.table_view import Line, TableCell, View
 
 COMPUN_FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
 COMPOUNDS_SHOWN = 12  # compounds on the page, half of them wrong if there are enough
-PROMPT_WORDS = {"template": "template", "reversed": "nouns reversed", "descriptions": "descriptions"}
+PROMPT_WORDS = {
+    "template": "template",
+    "reversed": "nouns reversed",
+    "descriptions": "descriptions",
+}
 
 
 def row_name(model: str, prompt: str) -> str:
@@ -36,7 +42,11 @@ def read_analysis(file: Path) -> pd.DataFrame:
 def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.DataFrame:
     """Return the rows of a measure, by default only for the usual prompts."""
     rows = analysis[analysis["measure"] == measure]
-    return rows[rows["prompt"].isin(usual_prompts(rows["prompt"].unique().tolist()))] if usual else rows
+    return (
+        rows[rows["prompt"].isin(usual_prompts(rows["prompt"].unique().tolist()))]
+        if usual
+        else rows
+    )
 
 
 def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:
@@ -45,15 +55,25 @@ def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:
 
 
 def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
-    """Return a line for each model and prompt, ours and the paper's: right, first among all, compounds."""
+    """Return a line for each model and prompt, ours and the paper's: right, first among all,
+    compounds.
+    """
     ranked_first = rows_of(analysis, RANKED_FIRST, usual=False)
     first = {(row.model, row.prompt): fraction_cell(row) for row in ranked_first.itertuples()}
     lines = []
     for row in rows_of(analysis, RIGHT, usual=False).itertuples():
-        cells = [fraction_cell(row, bold=True), first.get((row.model, row.prompt)), TableCell(f"{int(row.n):,}")]
+        cells = [
+            fraction_cell(row, bold=True),
+            first.get((row.model, row.prompt)),
+            TableCell(f"{int(row.n):,}"),
+        ]
         lines.append(Line(row_name(row.model, row.prompt), cells))
     for model, prompt, value in published.TABLE_1:
-        ranked = TableCell(percent(published.PAPER_FIRST)) if (model, prompt) == ("CLIP", "template") else None
+        ranked = (
+            TableCell(percent(published.PAPER_FIRST))
+            if (model, prompt) == ("CLIP", "template")
+            else None
+        )
         cells = [TableCell(percent(value, 2)), ranked, TableCell(f"{published.PAPER_COMPOUNDS}")]
         lines.append(Line(f"the paper: {row_name(model, prompt)}", cells))
     return lines
@@ -63,32 +83,49 @@ def difference_lines(analysis: pd.DataFrame) -> list[Line]:
     """Return a line for each difference of prompts or models: points, p and compounds."""
     lines = []
     for row in analysis[analysis["measure"].str.startswith(MINUS)].itertuples():
-        cells = [fraction_cell(row, bold=row.p < ALPHA), TableCell(p_value(row.p)), TableCell(f"{int(row.n):,}")]
-        lines.append(Line(f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}", cells))
+        cells = [
+            fraction_cell(row, bold=row.p < ALPHA),
+            TableCell(p_value(row.p)),
+            TableCell(f"{int(row.n):,}"),
+        ]
+        lines.append(
+            Line(f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}", cells)
+        )
     return lines
 
 
 def shown_compounds(
     choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: str
 ) -> dict[str, Any]:
-    """Return random compounds with their three images and the choice of the first model and prompt."""
+    """Return random compounds with their three images and the choice of the first model and
+    prompt.
+    """
     model, prompt = choices.loc[choices.index[0], ["model", "prompt"]]
     answers = choices[(choices["model"] == model) & (choices["prompt"] == prompt)]
     mixed = answers.iloc[rng(0, "compun page").permutation(len(answers))]
-    wrong = mixed[~mixed["right"]].head(max(COMPOUNDS_SHOWN // 2, COMPOUNDS_SHOWN - int(mixed["right"].sum())))
+    wrong = mixed[~mixed["right"]].head(
+        max(COMPOUNDS_SHOWN // 2, COMPOUNDS_SHOWN - int(mixed["right"].sum()))
+    )
     paths = images.set_index(["compound", "role"])["path"]
     about = compounds.set_index("compound")
     shown = []
-    for row in pd.concat([wrong, mixed[mixed["right"]].head(COMPOUNDS_SHOWN - len(wrong))]).itertuples():
-        nouns = {role: row.compound if role == "compound" else about.at[row.compound, role] for role in ROLES}
+    for row in pd.concat(
+        [wrong, mixed[mixed["right"]].head(COMPOUNDS_SHOWN - len(wrong))]
+    ).itertuples():
+        nouns = {
+            role: row.compound if role == "compound" else about.at[row.compound, role]
+            for role in ROLES
+        }
         pictures = [
             {
-                "path": f"{folder}/{paths[row.compound, role]}", "title": noun if isinstance(noun, str) else role,
-                "chosen": row.answer == role, "verdict": number(getattr(row, f"similarity_{role}"), 3),
+                "path": f"{folder}/{paths[row.compound, role]}",
+                "title": noun if isinstance(noun, str) else role,
+                "chosen": row.answer == role,
+                "verdict": number(getattr(row, f"similarity_{role}"), 3),
                 "right": role == "compound",
             }
             for role, noun in nouns.items()
-        ]  # fmt: skip
+        ]
         shown.append({"compound": row.compound, "right": row.right, "pictures": pictures})
     return {"model": model, "prompt": prompt_words(prompt), "compounds": shown}
 
@@ -96,12 +133,17 @@ def shown_compounds(
 def text_table(analysis: pd.DataFrame) -> str:
     """Return the accuracies for the usual prompts as a Markdown table."""
     lines = [
-        Line(row_name(row.model, row.prompt).replace("|", "&#124;"), [fraction_cell(row), TableCell(f"{int(row.n):,}")])
+        Line(
+            row_name(row.model, row.prompt).replace("|", "&#124;"),
+            [fraction_cell(row), TableCell(f"{int(row.n):,}")],
+        )
         for row in rows_of(analysis, RIGHT).itertuples()
     ]
     table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
     return (
-        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to the prompt; a tie is "
-        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s if "
+        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to "
+        "the prompt; a tie is "
+        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; "
+        "Clopper and Pearson’s if "
         "all or none are right.\n"
     )

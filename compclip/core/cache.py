@@ -1,9 +1,11 @@
-"""A key-value store on disk for results that later runs reuse: parses, embeddings, answers of models.
+"""A key-value store on disk for results that later runs reuse: parses, embeddings, answers of
+models.
 
-A key covers everything that its value depends on, so values never become outdated, and deleting the file only costs
-time. A value whose stored digest differs counts as missing. A file whose structure is damaged is an error: other
-processes may have it open, so only the user can delete it. Processes of several hosts may share a file if their file
-system has working locks (NFS 4, Lustre); a file system whose locks other hosts do not see is refused.
+A key covers everything that its value depends on, so values never become outdated, and deleting the
+file only costs time. A value whose stored digest differs counts as missing. A file whose structure
+is damaged is an error: other processes may have it open, so only the user can delete it. Processes
+of several hosts may share a file if their file system has working locks (NFS 4, Lustre); a file
+system whose locks other hosts do not see is refused.
 """
 
 import hashlib
@@ -24,7 +26,9 @@ KeyPart = str | bytes | int
 
 
 def key(*parts: KeyPart) -> bytes:
-    """Return a 16-byte hash of ``parts``; each is hashed with its length, so ("ab", "c") and ("a", "bc") differ."""
+    """Return a 16-byte hash of ``parts``; each is hashed with its length, so ("ab", "c") and ("a",
+    "bc") differ.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         raw = part if isinstance(part, bytes) else str(part).encode()
@@ -47,7 +51,8 @@ class Cache:
             self.db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
             # If its type is damaged, a blob is read as text, which may not be UTF-8.
             self.db.text_factory = bytes
-            # Values take a few kilobytes, which smaller pages would split. This affects only a new file.
+            # Values take a few kilobytes, which smaller pages would split. This affects only a new
+            # file.
             self.db.execute("PRAGMA page_size=16384")
             self.db.execute("PRAGMA synchronous=NORMAL")
             columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
@@ -96,6 +101,12 @@ class Cache:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may contain damaged bytes
-            remedy = "check free disk space and permissions; if it is damaged, delete it while nothing runs"
+        except (
+            sqlite3.DatabaseError,
+            UnicodeDecodeError,
+        ) as error:  # a message may contain damaged bytes
+            remedy = (
+                "check free disk space and permissions; if it is damaged, delete it while "
+                "nothing runs"
+            )
             raise UserError(f"{self.path}: {error}; {remedy}") from error

@@ -1,7 +1,7 @@
 """Commands, whose options follow from a pydantic model: where log lines go, errors as one line.
 
-Command lines are parsed by pydantic-settings, because the settings are pydantic models already: one validation, one
-set of descriptions and messages.
+Command lines are parsed by pydantic-settings, because the settings are pydantic models already: one
+validation, one set of descriptions and messages.
 """
 
 import inspect
@@ -29,7 +29,9 @@ from compclip.core.section import Section
 
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
-LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
+LOGGED = re.compile(
+    r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE
+)
 
 # Signals that ask a process to end: of a batch system or `timeout`, and of a closed terminal.
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -72,14 +74,17 @@ def start_logging(log_file: Path | None = None) -> None:
     clear = CLEAR if sys.stderr.isatty() else ""
     hint = ""
     if UNDER_RUN in os.environ:
-        screen.addFilter(lambda record: record.levelno >= logging.WARNING and not hasattr(record, "ends"))
+        screen.addFilter(
+            lambda record: record.levelno >= logging.WARNING and not hasattr(record, "ends")
+        )
         hint = f" (log: {log_file})" if log_file else ""
     screen.setLevel(logging.INFO)
     screen.setFormatter(logging.Formatter(f"{clear}%(message)s{hint}"))
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        # When several processes train together, the first starts the log and the others append their errors.
+        # When several processes train together, the first starts the log and the others append
+        # their errors.
         if os.environ.get("RANK", "0") == "0":
             log_file.write_bytes(b"")
         file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
@@ -90,7 +95,9 @@ def start_logging(log_file: Path | None = None) -> None:
 def last_logged(log_file: str, level: str) -> str:
     """Return the last line of a level in the log of a step, "" if there is none."""
     file = Path(log_file)
-    lines = LOGGED.findall(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else []
+    lines = (
+        LOGGED.findall(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else []
+    )
     return next((line for kind, line in reversed(lines) if kind == level), "")
 
 
@@ -111,7 +118,8 @@ def ended_by_signals() -> Iterator[None]:
 
     numbers = list[signal.Signals]()
     if threading.current_thread() is threading.main_thread():
-        # nohup ignores SIGHUP, and an application that calls a command may have handlers of its own.
+        # nohup ignores SIGHUP, and an application that calls a command may have handlers of its
+        # own.
         numbers = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, end)
@@ -124,7 +132,9 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
-    """Turn an error inside the block into one line, its traceback into lines of the log, and exit with 1."""
+    """Turn an error inside the block into one line, its traceback into lines of the log, and exit
+    with 1.
+    """
     try:
         with ended_by_signals():
             yield
@@ -137,13 +147,16 @@ def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
     except Exception as error:
         # Only the file gets the traceback: its handler alone takes DEBUG.
         log.debug("traceback", exc_info=True)
-        hint = "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
+        hint = (
+            "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
+        )
         log.error("error: %s%s", one_line(error), hint, extra={"ends": True})
         sys.exit(1)
 
 
 def parse(declared: type[C], arguments: Sequence[str], program: str) -> C:
-    """Return the command that a command line asks for; exits as argparse does for ``--help`` and unknown options.
+    """Return the command that a command line asks for; exits as argparse does for ``--help`` and
+    unknown options.
 
     Raises:
         UserError: an option has a value that the command does not take.
@@ -155,13 +168,18 @@ def parse(declared: type[C], arguments: Sequence[str], program: str) -> C:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).replace("_", "-")
-        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}, got {first['input']!r}") from None
+        raise UserError(
+            f"--{where}: {first['msg'].removeprefix('Value error, ')}, got {first['input']!r}"
+        ) from None
     except SettingsError as error:
         raise UserError(" ".join(str(error).split())) from None
 
 
-def run(main: Callable[[Any], None], arguments: Sequence[str] | None = None, program: str | None = None) -> None:
-    """Run ``main``, whose argument is annotated with the command's class; recorded artifacts it names are checked.
+def run(
+    main: Callable[[Any], None], arguments: Sequence[str] | None = None, program: str | None = None
+) -> None:
+    """Run ``main``, whose argument is annotated with the command's class; recorded artifacts it
+    names are checked.
 
     By default, the arguments are those of the process, which was started as ``python -m``.
     """

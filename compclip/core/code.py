@@ -1,8 +1,9 @@
 """Identify the code that decides a result.
 
-A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that decides its bytes
-changes. It covers the modules that the step reaches through the project's imports, except those in ``UNDECISIVE``, as
-syntax trees without comments, docstrings, help texts, log lines and texts of errors.
+A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that
+decides its bytes changes. It covers the modules that the step reaches through the project's
+imports, except those in ``UNDECISIVE``, as syntax trees without comments, docstrings, help texts,
+log lines and texts of errors.
 """
 
 import ast
@@ -17,7 +18,8 @@ PACKAGE = "compclip"
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
 UNDECISIVE = {
-    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
+    f"{PACKAGE}.core.{name}"
+    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
 } | {"workflow_scripts.job"}
 
 # Files that a module reads on import: their content is part of its code.
@@ -36,7 +38,11 @@ class _Meaning(ast.NodeTransformer):
     """Removes code that does not change a result."""
 
     def _block(self, node: Any) -> ast.AST:
-        if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+        if (
+            node.body
+            and isinstance(node.body[0], ast.Expr)
+            and isinstance(node.body[0].value, ast.Constant)
+        ):
             del node.body[0]
         return self.generic_visit(node)
 
@@ -53,7 +59,9 @@ class _Meaning(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        is_log = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith("log.")
+        is_log = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith(
+            "log."
+        )
         return None if is_log else self.generic_visit(node)
 
 
@@ -77,7 +85,9 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
         raise ModuleNotFoundError(f"{module}: no such module in the checkout")
     tree = ast.parse(file.read_text(encoding="utf-8"))
     imported = frozenset(_imports(tree) - UNDECISIVE)
-    digest = hashlib.blake2b(f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16
+    )
     if module in DATA:
         # A checkout has it beside the package, an installed package inside.
         places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
@@ -100,9 +110,11 @@ def reached(*modules: str) -> frozenset[str]:
 
 @cache
 def code_hash(*modules: str, within: tuple[str, ...] = OURS) -> str:
-    """Return 16 hex digits that identify the modules of ``reached(*modules)`` in the packages ``within``.
+    """Return 16 hex digits that identify the modules of ``reached(*modules)`` in the packages
+    ``within``.
 
-    The identity of costly results, such as weights, covers few packages, so changes elsewhere do not repeat them.
+    The identity of costly results, such as weights, covers few packages, so changes elsewhere do
+    not repeat them.
     """
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(reached(*modules)):

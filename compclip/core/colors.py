@@ -1,4 +1,6 @@
-"""Convert colors to sRGB as browsers do: by the ICC profile of an image file, or by the chunks of a PNG."""
+"""Convert colors to sRGB as browsers do: by the ICC profile of an image file, or by the chunks of a
+PNG.
+"""
 
 import io
 from collections.abc import Callable
@@ -15,7 +17,8 @@ PROFILE_MODES = {"GRAY": "L", "RGB ": "RGB", "CMYK": "CMYK"}
 # A profile that moves no color of this grid by more is one of the many versions of sRGB.
 MOVED = 2
 GRID = Image.fromarray(15 * np.indices((18, 18, 18), np.uint8).T.reshape(-1, 18, 3))
-# How a PNG states sRGB: cICP; gAMA; cHRM, with x and y of white, red, green and blue. Writers round.
+# How a PNG states sRGB: cICP; gAMA; cHRM, with x and y of white, red, green and blue. Writers
+# round.
 CODES = b"\x01\x0d"
 GAMMA = 0.45455
 PRIMARIES = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
@@ -26,7 +29,9 @@ CHECKSUM_BYTES = 4  # after the data of each
 
 @lru_cache(maxsize=16)
 def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
-    """Return the conversion by an ICC profile; None if it is sRGB, damaged, or not for images of this mode."""
+    """Return the conversion by an ICC profile; None if it is sRGB, damaged, or not for images of
+    this mode.
+    """
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         profile_mode = PROFILE_MODES.get(opened.profile.xcolor_space, "")
@@ -46,7 +51,9 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
 
 
 def codes_of(png: IO[bytes]) -> bytes:
-    """Return the data of chunk cICP, which Pillow drops, of a PNG that is read to its pixels; b"" if there is none."""
+    """Return the data of chunk cICP, which Pillow drops, of a PNG that is read to its pixels; b""
+    if there is none.
+    """
     end = png.tell()
     png.seek(SIGNATURE_BYTES)
     # Not searched for by its name, which a palette may contain by chance.
@@ -79,6 +86,12 @@ def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
     if "icc_profile" in info:
         return by_profile(info["icc_profile"], mode)
     stated = info.get("gamma"), *info.get("chromaticity", PRIMARIES)
-    if "gamma" in info and "srgb" not in info and not np.allclose(stated, (GAMMA, *PRIMARIES), 0, ROUNDING):
-        raise ValueError("colors that are not sRGB, by its chunks cICP, gAMA and cHRM; convert it to sRGB")
+    if (
+        "gamma" in info
+        and "srgb" not in info
+        and not np.allclose(stated, (GAMMA, *PRIMARIES), 0, ROUNDING)
+    ):
+        raise ValueError(
+            "colors that are not sRGB, by its chunks cICP, gAMA and cHRM; convert it to sRGB"
+        )
     return None

@@ -1,7 +1,8 @@
 """Record the digests of artifacts, and check artifacts before they are read.
 
-The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step writes it after its
-outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again.
+The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step
+writes it after its outputs: if a step is killed in between, the artifact differs from its record,
+or has none, and is made again.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.sealed import read_sealed, seal, sealed
 
 FOLDER = ".digests"
-# Files hashed at once, since network file systems are slow to answer; more threads make small files dearer.
+# Files hashed at once, since network file systems are slow to answer; more threads make small files
+# dearer.
 HASHED_AT_ONCE = 2
 
 
@@ -26,8 +28,10 @@ class Record(BaseModel):
 
     Attributes:
         code: the identity of the step's code (``core.code``); None if the step was run by hand.
-        inputs: the digest of each recorded artifact that the step read, by its path relative to the artifact's folder.
-        files: the digest of each file by its path below the artifact, ``.`` for the artifact itself.
+        inputs: the digest of each recorded artifact that the step read, by its path relative to the
+            artifact's folder.
+        files: the digest of each file by its path below the artifact, ``.`` for the artifact
+            itself.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +54,9 @@ def record_file(path: Path) -> Path:
 
 
 def sha256(file: str | Path) -> str:
-    """Return the digest of a file, of a link's target if it is not a file; "" if it does not exist."""
+    """Return the digest of a file, of a link's target if it is not a file; "" if it does not
+    exist.
+    """
     try:
         with open(file, "rb", buffering=0) as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -77,13 +83,19 @@ def digests(path: Path) -> dict[str, str]:
     if not path.is_dir():
         return {".": digest} if (digest := sha256(path)) else {}
     names = sorted(_files(str(path)))
-    parts = [names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)]  # a task a file would cost more
+    parts = [
+        names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)
+    ]  # a task a file would cost more
     with ThreadPoolExecutor(HASHED_AT_ONCE) as threads:
-        hashed = threads.map(lambda part: [(name, sha256(os.path.join(path, name))) for name in part], parts)
+        hashed = threads.map(
+            lambda part: [(name, sha256(os.path.join(path, name))) for name in part], parts
+        )
         return dict(sorted((name, digest) for part in hashed for name, digest in part if digest))
 
 
-def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
+def record(
+    path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None
+) -> None:
     """Record the artifact that ``step`` has written; if there is none, remove its record.
 
     Args:
@@ -91,7 +103,10 @@ def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path,
         inputs: the digests of what the step read, as ``check`` returns them.
     """
     if path.is_file() or path.is_dir():
-        read = {os.path.relpath(name, path.parent): digest for name, digest in sorted((inputs or {}).items())}
+        read = {
+            os.path.relpath(name, path.parent): digest
+            for name, digest in sorted((inputs or {}).items())
+        }
         made = Record(step=step, code=code, inputs=read, files=digests(path))
         with sealed(record_file(path)) as file:
             file.write(made.model_dump_json(indent=1).encode())
@@ -110,9 +125,15 @@ def read_record(path: Path) -> Record | None:
 
 
 def file_digests(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the digest of each file of these artifacts, by its path, as recorded; none without a record."""
+    """Return the digest of each file of these artifacts, by its path, as recorded; none without a
+    record.
+    """
     records = [(path, recorded) for path in paths if (recorded := read_record(path))]
-    return {os.path.join(path, name): digest for path, of in records for name, digest in of.files.items()}
+    return {
+        os.path.join(path, name): digest
+        for path, of in records
+        for name, digest in of.files.items()
+    }
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
@@ -123,10 +144,18 @@ def faults(path: Path, recorded: Record) -> list[str]:
     if not os.path.lexists(path):
         return [f"{path}: missing"]
     now = digests(path)
-    kinds = {name: "changed" for name in recorded.files.keys() & now.keys() if recorded.files[name] != now[name]}
+    kinds = {
+        name: "changed"
+        for name in recorded.files.keys() & now.keys()
+        if recorded.files[name] != now[name]
+    }
     kinds |= dict.fromkeys(recorded.files.keys() - now.keys(), "missing")
     added = now.keys() - recorded.files.keys()
-    kinds |= {name: "added" for name in added if not any(part.startswith(".") for part in Path(name).parts)}
+    kinds |= {
+        name: "added"
+        for name in added
+        if not any(part.startswith(".") for part in Path(name).parts)
+    }
     return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
 
 
@@ -142,7 +171,8 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
             if wrong := faults(path, recorded):
                 more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
                 raise UserError(
-                    f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
+                    f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run "
+                    "again or, "
                     f"if the change is intended, delete {record_file(path)}"
                 )
             checked[path] = recorded.digest

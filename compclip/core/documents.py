@@ -18,7 +18,9 @@ from compclip.core.errors import UserError, require
 
 
 def no_such(path: str | Path, what: str = "file") -> str:
-    """Return an error line: ``path`` does not exist, the folder it is relative to, and the closest existing name."""
+    """Return an error line: ``path`` does not exist, the folder it is relative to, and the closest
+    existing name.
+    """
     path = Path(path)
     if "folder" not in what and path.is_dir():
         return f"{path}: is a folder; give the path of a file"
@@ -30,7 +32,9 @@ def no_such(path: str | Path, what: str = "file") -> str:
         existing = []
     closest = difflib.get_close_matches(missing.name, existing, 1)
     other = "" if missing == path else f"{missing} does not exist either; "
-    hint = f"did you mean {missing.with_name(closest[0])}?" if closest else f"{other}correct the path"
+    hint = (
+        f"did you mean {missing.with_name(closest[0])}?" if closest else f"{other}correct the path"
+    )
     return f"{path}: no such {what}{origin}; {hint}"
 
 
@@ -43,7 +47,9 @@ def require_regular(path: Path) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Raise UserError if a folder cannot be made because a file has its name, or that of a folder above."""
+    """Raise UserError if a folder cannot be made because a file has its name, or that of a folder
+    above.
+    """
     existing = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
     require(os.path.isdir(existing), existing, "not a folder", "choose another path")
 
@@ -51,7 +57,12 @@ def require_folder(path: Path) -> None:
 def require_expansion(path: Path, size: int) -> None:
     """Raise UserError if a compressed file's content has ``size`` bytes, far more than the file."""
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
-    require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+    require(
+        size <= most,
+        path,
+        f"unpacks to over {limits.ARCHIVE_RATIO} times its size",
+        "do not trust it",
+    )
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -67,7 +78,9 @@ def decode(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
-        raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
+        raise UserError(
+            f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
+        ) from error
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -94,7 +107,9 @@ class _Loader(yaml.SafeLoader):
         node, sizes = super().get_single_node(), dict[int, int]()
 
         def size(of: Any) -> int:
-            """Return the number of values, counting those of an alias each time; each node is visited once."""
+            """Return the number of values, counting those of an alias each time; each node is
+            visited once.
+            """
             if id(of) not in sizes:
                 sizes[id(of)] = 1  # an alias that contains itself
                 children = of.value if isinstance(of, yaml.CollectionNode) else ()
@@ -104,7 +119,9 @@ class _Loader(yaml.SafeLoader):
             return sizes[id(of)]
 
         if node is not None and size(node) > limits.YAML_VALUES:
-            raise yaml.YAMLError(limits.over("YAML_VALUES", f"{size(node):,} values, with those of aliases"))
+            raise yaml.YAMLError(
+                limits.over("YAML_VALUES", f"{size(node):,} values, with those of aliases")
+            )
         return node
 
     def flatten_mapping(self, node: Any) -> None:
@@ -114,7 +131,9 @@ class _Loader(yaml.SafeLoader):
         names = set()
         for key in (key for key in keys if isinstance(key, yaml.ScalarNode)):
             if (key.tag, key.value) in names:
-                raise yaml.YAMLError(f"line {key.start_mark.line + 1}: duplicate key {key.value!r}; remove one")
+                raise yaml.YAMLError(
+                    f"line {key.start_mark.line + 1}: duplicate key {key.value!r}; remove one"
+                )
             names.add((key.tag, key.value))
         super().flatten_mapping(node)
 
@@ -129,7 +148,11 @@ def parse_yaml(text: str) -> Any:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
         place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
         raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
-    except (KeyError, TypeError, AttributeError) as error:  # a tag that misfits its value, like `!!bool maybe`
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:  # a tag that misfits its value, like `!!bool maybe`
         raise ValueError(f"a value does not fit its tag ({' '.join(str(error).split())})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

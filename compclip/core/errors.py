@@ -1,11 +1,15 @@
-"""Errors for users: an exception with a one-line message, and one-line texts for all other exceptions."""
+"""Errors for users: an exception with a one-line message, and one-line texts for all other
+exceptions.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class UserError(Exception):
-    """An error that the user can fix: one line on where (file, row, key), what is wrong and what to do."""
+    """An error that the user can fix: one line on where (file, row, key), what is wrong and what to
+    do.
+    """
 
 
 def require(holds: object, where: object, fault: str, remedy: str = "") -> None:
@@ -21,9 +25,13 @@ def memory_for(place: object) -> Iterator[None]:
         yield
     except Exception as error:
         # If memory is too short for a thread's stack, arrow raises a generic error.
-        if not isinstance(error, MemoryError) and "Failed to launch worker thread" not in str(error):
+        if not isinstance(error, MemoryError) and "Failed to launch worker thread" not in str(
+            error
+        ):
             raise
-        raise UserError(f"{place}: not enough memory to read it; close other programs and run again") from error
+        raise UserError(
+            f"{place}: not enough memory to read it; close other programs and run again"
+        ) from error
 
 
 def one_line(error: BaseException) -> str:

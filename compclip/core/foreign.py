@@ -1,8 +1,8 @@
 """Refuse code in the model folders of others: JSON that names code, and files that hold it.
 
-transformers and diffusers import a Python file that a folder's JSON names, or ask on a terminal whether they may.
-compclip passes ``trust_remote_code=False`` where it calls them, but open_clip does not, so files are checked before a
-library reads them.
+transformers and diffusers import a Python file that a folder's JSON names, or ask on a terminal
+whether they may. compclip passes ``trust_remote_code=False`` where it calls them, but open_clip
+does not, so files are checked before a library reads them.
 """
 
 import json
@@ -16,14 +16,24 @@ from compclip.core.errors import require
 from compclip.core.hub import hub_folder
 
 # Keys by which a JSON file makes transformers or diffusers load code.
-CODE_KEYS = {"auto_map", "custom_pipelines", "custom_pipeline", "trust_remote_code", "kernel_config", "use_kernels"}
+CODE_KEYS = {
+    "auto_map",
+    "custom_pipelines",
+    "custom_pipeline",
+    "trust_remote_code",
+    "kernel_config",
+    "use_kernels",
+}
 # Files that Python imports or unpickles.
-CODE_SUFFIXES = set(".py .pyc .pyd .pyo .pyw .pyz .egg .whl .so .dll .dylib .pkl .pickle .joblib .dill".split())
+CODE_SUFFIXES = set(
+    ".py .pyc .pyd .pyo .pyw .pyz .egg .whl .so .dll .dylib .pkl .pickle .joblib .dill".split()
+)
 REMEDY = "compclip runs no code of a model; choose a model without"
 
 
 def refuse_code(files: Iterable[Path], suffixes: Collection[str] = ()) -> None:
-    """Raise UserError if one of a model's files may hold code, or is JSON that names code at any depth.
+    """Raise UserError if one of a model's files may hold code, or is JSON that names code at any
+    depth.
 
     Args:
         files: folders among them are skipped.
@@ -51,12 +61,15 @@ def _check_object(file: Path, entries: list[tuple[str, Any]]) -> list[tuple[str,
 
 
 def model_folder(name: str, patterns: list[str]) -> Path:
-    """Return the folder ``name``, or that of the Hub's model with the files that match ``patterns``, without code."""
+    """Return the folder ``name``, or that of the Hub's model with the files that match
+    ``patterns``, without code.
+    """
     folder = Path(name)
     if folder.is_dir():
         refuse_code(folder.iterdir())
         return folder
     folder = hub_folder(name, patterns)
-    # The cache may also contain code that another program downloaded; only JSON makes a library read it.
+    # The cache may also contain code that another program downloaded; only JSON makes a library
+    # read it.
     refuse_code(folder.glob("*.json"))
     return folder

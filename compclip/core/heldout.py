@@ -21,19 +21,28 @@ def pair_names(table: pd.DataFrame) -> pd.Series:
 
 
 def split_pair(pair: str) -> tuple[str, str]:
-    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words with a ``_``."""
+    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words with a
+    ``_``.
+    """
     adjective, _, noun = pair.partition("_")
     return adjective, noun
 
 
 def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
-    """Return the seen pairs of a ``tables.RANKING`` with percentiles from the lowest to the highest of held-out pairs.
+    """Return the seen pairs of a ``tables.RANKING`` with percentiles from the lowest to the highest
+    of held-out pairs.
 
-    A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same frequency.
+    A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same
+    frequency.
     """
     names, percentiles = pair_names(ranking), ranking["percentile"]
     held_out = names.isin(list(heldout))
-    return {*names[~held_out & percentiles.between(percentiles[held_out].min(), percentiles[held_out].max())]}
+    return {
+        *names[
+            ~held_out
+            & percentiles.between(percentiles[held_out].min(), percentiles[held_out].max())
+        ]
+    }
 
 
 def read_heldout(path: str | Path) -> list[str]:
@@ -50,14 +59,19 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
     pairs = f"The {len(heldout['pairs'])} held-out pairs"
     if heldout["source"] != "drawn":
         sources = {"published": "those of a published split", "config": "listed in the config"}
-        how = sources.get(heldout["source"], "those that the division by divergence keeps from train")
+        how = sources.get(
+            heldout["source"], "those that the division by divergence keeps from train"
+        )
         return f"{pairs} are {how}."
     low, high = heldout["window"]
-    fraction = f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
+    fraction = (
+        f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
+    )
     if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:
         why = ", chosen by what the captions permit" if "chosen" in heldout else ""
         return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}{why}."
     return (
-        f"{pairs} follow the paper's rule ({fraction}) with our own draw (seed {heldout['seed']}): scores cannot be"
+        f"{pairs} follow the paper's rule ({fraction}) with our own draw (seed "
+        f"{heldout['seed']}): scores cannot be"
         " compared with those on another draw, such as the published splits."
     )

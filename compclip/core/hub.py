@@ -24,11 +24,15 @@ def hub(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # the libraries raise many kinds
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-        raise UserError(f"{what}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}") from error
+        raise UserError(
+            f"{what}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}"
+        ) from error
 
 
 def hub_folder(model: str, patterns: list[str] | None = None, revision: str | None = None) -> Path:
-    """Return the folder of a model's files that match ``patterns``; the cached one if the Hub does not answer."""
+    """Return the folder of a model's files that match ``patterns``; the cached one if the Hub does
+    not answer.
+    """
     from huggingface_hub import snapshot_download
 
     with hub(model):
@@ -36,7 +40,9 @@ def hub_folder(model: str, patterns: list[str] | None = None, revision: str | No
 
 
 def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> Path:
-    """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
+    """Return the first of the files ``names`` that a model on the Hub has; a cached one without
+    asking the Hub.
+    """
     if cached := _cached(model, names, revision):
         return cached
     check_hub_file(model, names)  # immediate, where a download is retried for long
@@ -45,11 +51,15 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> P
         if (file := hub_folder(model, [name], revision) / name).is_file():
             return file
     wanted = " or ".join(names)
-    raise UserError(f"{model}: {wanted}: not downloaded yet, and not available from the Hub; {REMEDY}")
+    raise UserError(
+        f"{model}: {wanted}: not downloaded yet, and not available from the Hub; {REMEDY}"
+    )
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:
-    """Raise UserError, without a download, if none of the files ``names`` is cached and the Hub lacks the model."""
+    """Raise UserError, without a download, if none of the files ``names`` is cached and the Hub
+    lacks the model.
+    """
     from huggingface_hub import HfApi
 
     if not _cached(model, names, None):

@@ -1,8 +1,10 @@
-"""Read and check the arguments of the library's public functions, each kind of argument in one place.
+"""Read and check the arguments of the library's public functions, each kind of argument in one
+place.
 
-A signature names the kinds (``similarity: Matrix``); ``checked`` reads each argument by its kind before the function
-runs. So NaN never reaches a comparison, and rows that do not join are an error that names the first. Blocks of tables
-(``tables.in_blocks``) were checked when the workflow read them, and pass.
+A signature names the kinds (``similarity: Matrix``); ``checked`` reads each argument by its kind
+before the function runs. So NaN never reaches a comparison, and rows that do not join are an error
+that names the first. Blocks of tables (``tables.in_blocks``) were checked when the workflow read
+them, and pass.
 """
 
 import inspect
@@ -14,7 +16,14 @@ from typing import Annotated, Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, WrapValidator, validate_call
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WrapValidator,
+    validate_call,
+)
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
@@ -40,14 +49,22 @@ from compclip.core.tables import (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
-ENTRIES = Schema({**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]})
-CAPTION = Schema(CAPTIONS.columns)  # that each is there once is checked with the numbers that it may get
-AT_ONCE = 1 << 24  # numbers that are checked at once, so that a large matrix needs little more memory
+ENTRIES = Schema(
+    {**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]}
+)
+CAPTION = Schema(
+    CAPTIONS.columns
+)  # that each is there once is checked with the numbers that it may get
+AT_ONCE = (
+    1 << 24
+)  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
 
 
 def checked(function: F) -> F:
-    """Read a function's arguments by the kinds in its signature; UserError names the first that cannot be read."""
+    """Read a function's arguments by the kinds in its signature; UserError names the first that
+    cannot be read.
+    """
     names = list(inspect.signature(function).parameters)
     read = validate_call(config={"arbitrary_types_allowed": True})(function)
 
@@ -60,7 +77,9 @@ def checked(function: F) -> F:
         where, *rows = fault["loc"]
         name = names[where] if isinstance(where, int) else where
         is_own = fault["type"] == "value_error"
-        got = "" if is_own else f", got {type(fault['input']).__name__} {ascii(fault['input'])[:40]}"
+        got = (
+            "" if is_own else f", got {type(fault['input']).__name__} {ascii(fault['input'])[:40]}"
+        )
         row = "".join(f"{row}: " for row in rows if isinstance(row, int))
         raise UserError(f"{name}: {row}{fault['msg'].removeprefix('Value error, ')}{got}")
 
@@ -74,7 +93,9 @@ def need(holds: object, fault: str) -> None:
 
 
 def refuse(is_bad: Any, values: Any, expected: str, where: str = "", first: int = 0) -> None:
-    """Raise ValueError with the first of ``values`` that ``is_bad``, and its row; ``first``: the number of row 0."""
+    """Raise ValueError with the first of ``values`` that ``is_bad``, and its row; ``first``: the
+    number of row 0.
+    """
     is_bad = np.asarray(is_bad)
     if is_bad.any():
         row, *column = np.argwhere(is_bad)[0].tolist()
@@ -84,10 +105,15 @@ def refuse(is_bad: Any, values: Any, expected: str, where: str = "", first: int 
 
 
 def read_numbers(
-    values: Any, dimensions: tuple[int, ...] = (1,), low: float = -np.inf, high: float = np.inf, missing: bool = False,
+    values: Any,
+    dimensions: tuple[int, ...] = (1,),
+    low: float = -np.inf,
+    high: float = np.inf,
+    missing: bool = False,
     kinds: str = "fiu",
-) -> np.ndarray:  # fmt: skip
-    """Return an array of finite numbers, from ``low`` to ``high``, from lists, tables and tensors on any device.
+) -> np.ndarray:
+    """Return an array of finite numbers, from ``low`` to ``high``, from lists, tables and tensors
+    on any device.
 
     ``missing``: NaN is allowed. ``kinds``: those of allowed dtypes.
     """
@@ -95,17 +121,26 @@ def read_numbers(
         if hasattr(values, "detach"):  # a tensor; torch is not imported here
             values = values.detach().cpu()
             # numpy has no bfloat16
-            values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
+            values = (
+                values.float()
+                if values.is_floating_point() and values.element_size() < 4
+                else values
+            )
         array = np.asarray(values)
         if array.dtype == object and isinstance(values, pd.Series | pd.DataFrame | ExtensionArray):
             # Nullable numbers or Arrow's.
             are_numbers = all(dtype.kind in kinds for dtype in pd.DataFrame(values).dtypes)
             array = values.to_numpy(float, na_value=np.nan) if are_numbers else array
     except Exception as error:  # of another library's array
-        raise ValueError(f"not an array of numbers ({' '.join(str(error).split())[:80]})") from error
+        raise ValueError(
+            f"not an array of numbers ({' '.join(str(error).split())[:80]})"
+        ) from error
     need(array.dtype.kind in kinds, f"expected an array of real numbers, got {array.dtype}")
     need(not np.ma.is_masked(values), "an array with masked values; give only the others")
-    need(array.ndim in dimensions and array.size, f"expected an array of numbers, got one of shape {array.shape}")
+    need(
+        array.ndim in dimensions and array.size,
+        f"expected an array of numbers, got one of shape {array.shape}",
+    )
     expected = "a finite number" + ("" if low == -np.inf else f" from {low:g} to {high:g}")
     step = max(1, AT_ONCE // array[0].size)
     for start in range(0, len(array), step):
@@ -122,8 +157,12 @@ def read_ends(value: Any) -> tuple[float, ...]:
 
 
 def read_vectors(value: Any) -> Any:
-    """Return a tensor (n, d) of floats as it is, without reading its values, which would wait for a GPU."""
-    is_tensor = hasattr(value, "detach") and value.is_floating_point() and value.ndim == 2 and value.numel()
+    """Return a tensor (n, d) of floats as it is, without reading its values, which would wait for a
+    GPU.
+    """
+    is_tensor = (
+        hasattr(value, "detach") and value.is_floating_point() and value.ndim == 2 and value.numel()
+    )
     need(is_tensor, "expected a tensor of floats (n, d); convert an array by torch.from_numpy")
     need(value.element_size() > 1, f"expected at least 16 bits per number, got {value.dtype}")
     return value
@@ -140,7 +179,9 @@ def text_fault(value: object) -> str | None:
 
 
 def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
-    """Raise ValueError for the first of ``rows``, pairs of its number and value, that is not a text."""
+    """Raise ValueError for the first of ``rows``, pairs of its number and value, that is not a
+    text.
+    """
     for row, value in rows:
         fault = text_fault(value)
         need(not fault, f"{column}row {row}: {fault}")
@@ -149,16 +190,27 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
     is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
-    need(is_list and not isinstance(value, str | bytes), f"expected a list, such as [{ascii(value)[:40]}]")
+    need(
+        is_list and not isinstance(value, str | bytes),
+        f"expected a list, such as [{ascii(value)[:40]}]",
+    )
     values = value.tolist() if hasattr(value, "tolist") else list(value)
-    need(isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]")  # not an array of 0 dimensions
+    need(
+        isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]"
+    )  # not an array of 0 dimensions
     return values
 
 
 def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.Series:
-    """Return ids as texts. Floats are refused: they come from a column with a missing value, and lost leading zeros."""
+    """Return ids as texts. Floats are refused: they come from a column with a missing value, and
+    lost leading zeros.
+    """
     refuse(values.isna() & (not missing), values, "an id", column)
-    kind = "string" if values.dtype == "str" else pd.api.types.infer_dtype(values.astype(object), skipna=True)
+    kind = (
+        "string"
+        if values.dtype == "str"
+        else pd.api.types.infer_dtype(values.astype(object), skipna=True)
+    )
     if kind == "integer":
         return values.astype("str")
     need(kind in ("string", "empty"), f"{column}ids are {kind}, not texts; {AS_TEXT}")
@@ -167,15 +219,21 @@ def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.S
 
 
 def suspects(values: pd.Series) -> Iterable[tuple[Any, Any]]:
-    """Return the row and the value of all values that may not be texts, none of which is missing."""
+    """Return the row and the value of all values that may not be texts, none of which is
+    missing.
+    """
     values = values.reset_index(drop=True).dropna()
     if values.dtype == "str":  # without lone surrogates; Arrow searches ten times as fast as a loop
-        values = values[~values.str.contains(VISIBLE.pattern) | values.str.contains(CONTROL.pattern)]
+        values = values[
+            ~values.str.contains(VISIBLE.pattern) | values.str.contains(CONTROL.pattern)
+        ]
     return values.items()
 
 
 def read_names(value: Any, missing: bool = False) -> np.ndarray:
-    """Return ids (n,), texts or whole numbers, as objects; ``missing``: None where there is none."""
+    """Return ids (n,), texts or whole numbers, as objects; ``missing``: None where there is
+    none.
+    """
     names = pd.Series(read_list(value), dtype=object)
     read_ids(names, missing=missing)
     return names.to_numpy()
@@ -196,7 +254,9 @@ def read_counts(values: pd.Series, column: str) -> pd.Series:
 
 
 def as_dtype(values: pd.Series, dtype: str) -> pd.Series:
-    """Return a nullable, Arrow's or categorical column as one of ``dtype``, if it may have such values."""
+    """Return a nullable, Arrow's or categorical column as one of ``dtype``, if it may have such
+    values.
+    """
     if not isinstance(values.dtype, ExtensionDtype) or values.dtype == dtype:
         return values
     if dtype in ("str", "object"):
@@ -237,16 +297,20 @@ def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any
     return table
 
 
-def as_captions(captions: Any, columns: Schema = CAPTION, required: Sequence[str] = ()) -> pd.DataFrame:
+def as_captions(
+    captions: Any, columns: Schema = CAPTION, required: Sequence[str] = ()
+) -> pd.DataFrame:
     """Return captions as a table with image_id and caption_id.
 
     Args:
-        captions: a table with image_id and text; or texts, each of its own image, named "0", "1" and so on.
+        captions: a table with image_id and text; or texts, each of its own image, named "0", "1"
+            and so on.
         columns: those to check.
         required: further columns that it must have.
 
     Returns:
-        The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
+        The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within
+            each image.
     """
     if not isinstance(captions, pd.DataFrame):
         texts = read_list(captions)
@@ -269,7 +333,8 @@ def plain(image_id: str) -> str:
 
 
 def require_joined(reference: Any, other: str, **tables: Any) -> None:
-    """Raise UserError unless images, and captions, of tables are among those of a reference, which ``other`` names.
+    """Raise UserError unless images, and captions, of tables are among those of a reference, which
+    ``other`` names.
 
     Blocks, and arguments that are None, pass.
     """
@@ -287,24 +352,37 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         is_number = first["image_id"].map(plain).isin(reference["image_id"].map(plain)).any()
         remedy = AS_TEXT if is_number else "give tables of the same captions"
         fault = (
-            f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the first {is_apart.argmax()}"
+            f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the "
+            f"first {is_apart.argmax()}"
         )
         raise UserError(f"{name}: {fault}; {remedy}")
 
 
 def require_stated(name: str, pairs: pd.DataFrame, captions: pd.DataFrame) -> None:
-    """Raise UserError unless all pairs are at words of their captions, and each word has one adjective."""
+    """Raise UserError unless all pairs are at words of their captions, and each word has one
+    adjective.
+    """
     texts = pairs[CAPTION_KEY].merge(captions, how="left")["text"].tolist()
     ends = pairs[["adjective_start", "adjective_end", "noun_start", "noun_end"]].to_numpy()
     meaning = dict[str, str]()
     rows = zip(texts, pairs["adjective"].tolist(), ends.tolist(), strict=True)
     for row, (caption, adjective, places) in enumerate(rows):
         word = caption[places[0] : places[1]]
-        is_stated = meaning.setdefault(word.lower(), adjective) == adjective and max(places) <= len(caption)
+        is_stated = meaning.setdefault(word.lower(), adjective) == adjective and max(places) <= len(
+            caption
+        )
         inside = [place for place in places if 0 < place < len(caption)]
         if not is_stated or any(caption[place - 1 : place + 1].isalnum() for place in inside):
-            fault = f"row {row}: {adjective!a} is not at {places[:2]} of its caption, which has {word!a}"
-            require(is_stated and _at_words(caption, places), name, fault, "give the pairs of these captions")
+            fault = (
+                f"row {row}: {adjective!a} is not at {places[:2]} of its caption, which has "
+                f"{word!a}"
+            )
+            require(
+                is_stated and _at_words(caption, places),
+                name,
+                fault,
+                "give the pairs of these captions",
+            )
 
 
 def _at_words(caption: str, places: list[int]) -> bool:
@@ -318,13 +396,19 @@ def _at_words(caption: str, places: list[int]) -> bool:
 def require_length(size: int, unit: str, **arrays: Any) -> None:
     """Raise UserError unless all arrays that are not None have ``size`` rows."""
     for name, array in arrays.items():
-        require(array is None or len(array) == size, name, f"expected one row for each of {size} {unit}")
+        require(
+            array is None or len(array) == size, name, f"expected one row for each of {size} {unit}"
+        )
 
 
 def require_below(size: int, unit: str, **indices: np.ndarray) -> None:
     """Raise UserError unless all indices are below ``size``."""
     for name, index in indices.items():
-        require(index.max() < size, name, f"row {index.argmax()}: {index.max()} is out of range, of {size} {unit}")
+        require(
+            index.max() < size,
+            name,
+            f"row {index.argmax()}: {index.max()} is out of range, of {size} {unit}",
+        )
 
 
 def _unless_blocks(value: Any, read: Callable[[Any], Any]) -> Any:
@@ -350,7 +434,9 @@ def table(columns: Schema, *required: str) -> PlainValidator:
 
 Vector = Annotated[Any, by(read_numbers)]
 Matrix = Annotated[Any, by(read_numbers, dimensions=(2,))]
-Fractions = Annotated[Any, by(read_numbers, dimensions=(1, 2), low=0, high=1, missing=True, kinds="fiub")]
+Fractions = Annotated[
+    Any, by(read_numbers, dimensions=(1, 2), low=0, high=1, missing=True, kinds="fiub")
+]
 Differences = Annotated[Any, by(read_numbers, dimensions=(1, 2), low=-1, high=1, kinds="fiub")]
 Indices = Annotated[Any, by(read_numbers, low=0, kinds="iu")]
 Ends = Annotated[Any, by(read_ends)]

@@ -1,16 +1,19 @@
-"""Limits on input files, so that malformed or hostile ones cannot exhaust memory or disk, or lose digits."""
+"""Limits on input files, so that malformed or hostile ones cannot exhaust memory or disk, or lose
+digits.
+"""
 
 # Pixels of an image, at 3 bytes each. Pillow refuses larger images, too.
 PIXELS = 178_956_970
 # Ratio of an image's longer to its shorter side: judges scale the shorter side up to their size.
 ASPECT = 500
-# Bytes of an archive's files per byte of the archive; text reaches 20. Small archives may have any ratio.
+# Bytes of an archive's files per byte of the archive; text reaches 20. Small archives may have any
+# ratio.
 ARCHIVE_RATIO = 200
 ARCHIVE_SMALL_BYTES = 1 << 28
 # Characters of a YAML file, which takes about 5 microseconds each to parse.
 YAML_CHARACTERS = 1_000_000
-# Bytes of a JSON file of a release or submission; Python takes some ten times as much memory. A submission of 100,000
-# images by ten judges has 80 MB.
+# Bytes of a JSON file of a release or submission; Python takes some ten times as much memory. A
+# submission of 100,000 images by ten judges has 80 MB.
 JSON_BYTES = 1 << 28
 # Bytes of any file of a release. A file of zeros takes no room on disk, but hours to read.
 FILE_BYTES = 1 << 36

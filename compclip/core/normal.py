@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from html.entities import html5
 from typing import Any, NamedTuple
 
-# Unicode's Default_Ignorable_Code_Point without Hangul fillers, annotations, and control characters but white space.
+# Unicode's Default_Ignorable_Code_Point without Hangul fillers, annotations, and control characters
+# but white space.
 _INVISIBLE = (
     "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -21,7 +22,8 @@ _BLANK = "\u115f\u1160\u2800\u3164\uffa0\ufffc"
 _SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 # Spelled out, because Arrow, which searches columns for it, reads \\s differently.
 VISIBLE = re.compile(f"[^{_INVISIBLE}{_BLANK}{_SPACE}]")
-# Combining marks of Latin letters; those that no letter composes with are decoration (struck out, underlined).
+# Combining marks of Latin letters; those that no letter composes with are decoration (struck out,
+# underlined).
 _MARK = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 # A text without any of these is as it is read; most captions are.
 _UNUSUAL = re.compile(r"[^ !$%'()+,./0-9:;?@A-Za-z=-]|  |\w;\w|==|''|(?<!\w)'\w\w|^ | $")
@@ -31,8 +33,8 @@ _LOOK_ALIKES = str.maketrans(
     "\u0410\u0412\u0421\u0415\u041d\u0406\u0408\u041a\u041c\u041e\u0420\u0405\u0422\u0423\u0425"
     "\u03b1\u03b9\u03ba\u03bd\u03bf\u03c1\u03c5"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0261\u0131\u0585",
-    "acdehijklopqstywx" "ABCEHIJKMOPSTYX" "aikvopu" "ABEZHIKMNOPTYXgio",
-)  # fmt: skip
+    "acdehijklopqstywxABCEHIJKMOPSTYXaikvopuABEZHIKMNOPTYXgio",
+)
 _ATTRIBUTES = r"(?:\s[^<>=]*=[^<>]*|\s*/?)"  # so that `<a red cup>` is no link
 _BLOCK = (
     r"(?i)</?(?:blockquote|br|center|dd|div|dl|dt|h[1-6]|hr|img|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)"
@@ -45,11 +47,19 @@ _HIDDEN = (
     r"|\[/?(?:b|i|u|s|color|size)(?:=[^\[\]]*)?\]|\[\^?\d+\]|!?\[(?=[^\[\]]*\]\()|(?<=\w)\]\([^()\s]*\)"
 )
 _MARKUP = r"[*_~`|^\[\]{}<>#\\]|={2,}|'{2,}"
-# The kind of a change ("": not counted), a pattern, and what it becomes. The order matters: an entity may be a tag's
-# bracket, and a full-width asterisk is markup.
+# The kind of a change ("": not counted), a pattern, and what it becomes. The order matters: an
+# entity may be a tag's bracket, and a full-width asterisk is markup.
 _RULES: tuple[tuple[str, str, Any], ...] = (
-    ("entities", r"&(?:amp;)*([A-Za-z]\w{1,31};?)(?!(?<!;)\w)", lambda match: html5.get(match[1], match[0])),
-    ("entities", r"&(?:amp;)*(#\d{1,7}|#[Xx][0-9A-Fa-f]{1,6});?", lambda match: html.unescape(f"&{match[1]};")),
+    (
+        "entities",
+        r"&(?:amp;)*([A-Za-z]\w{1,31};?)(?!(?<!;)\w)",
+        lambda match: html5.get(match[1], match[0]),
+    ),
+    (
+        "entities",
+        r"&(?:amp;)*(#\d{1,7}|#[Xx][0-9A-Fa-f]{1,6});?",
+        lambda match: html.unescape(f"&{match[1]};"),
+    ),
     ("markup", rf"{_BLOCK}|\\[nrt](?![a-z]*\{{)", " "),
     ("markup", _HIDDEN, ""),
     ("invisible_characters", INVISIBLE.pattern, ""),
@@ -90,7 +100,8 @@ class Normalized(NamedTuple):
 
     Attributes:
         kinds: what was changed, sorted; [] if only spaces, apostrophes and hyphens.
-        spans: start and end of each character in the given text; None if they are those in ``text``.
+        spans: start and end of each character in the given text; None if they are those in
+            ``text``.
     """
 
     text: str
@@ -98,14 +109,18 @@ class Normalized(NamedTuple):
     spans: list[tuple[int, int]] | None = None
 
     def given(self, start: int, end: int) -> tuple[int, int]:
-        """Return the offsets in the given text of the characters from ``start`` to ``end`` (exclusive)."""
+        """Return the offsets in the given text of the characters from ``start`` to ``end``
+        (exclusive).
+        """
         if self.spans is None:
             return start, end
         return self.spans[start][0], self.spans[end - 1][1]
 
 
 def normalize(text: str) -> Normalized:
-    """Return a text as it is read: composed (NFKC), without invisible characters, markup, entities and quotes."""
+    """Return a text as it is read: composed (NFKC), without invisible characters, markup, entities
+    and quotes.
+    """
     if not _UNUSUAL.search(text):
         return Normalized(text)
     spans = [(place, place + 1) for place in range(len(text))]
@@ -129,7 +144,9 @@ def normalize(text: str) -> Normalized:
 
 
 def tidy_id(text: str) -> str:
-    """Return an id or a path without invisible characters and ``./``, composed (NFC), stripped and on one line."""
+    """Return an id or a path without invisible characters and ``./``, composed (NFC), stripped and
+    on one line.
+    """
     # macOS decomposes file names.
     composed = unicodedata.normalize("NFC", INVISIBLE.sub("", text))
     return re.sub(r"(^|/)(\./+)+", r"\1", re.sub(r"[^\S ]", " ", composed).strip())

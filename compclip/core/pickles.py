@@ -1,7 +1,8 @@
 """Read other people's pickles without running anything in them.
 
-A pickle is a program that calls functions by name. Only names in ``_BUILDERS`` are allowed; a file with any other is
-refused. NumPy arrays become lists. Texts of Python 2 become bytes, because their encoding is unknown.
+A pickle is a program that calls functions by name. Only names in ``_BUILDERS`` are allowed; a file
+with any other is refused. NumPy arrays become lists. Texts of Python 2 become bytes, because their
+encoding is unknown.
 """
 
 import io
@@ -22,7 +23,9 @@ class _Refused(Exception):
 
 
 class _Dtype:
-    """The type of a NumPy number or text; NumPy's own class, restored from a hostile file, may read any memory."""
+    """The type of a NumPy number or text; NumPy's own class, restored from a hostile file, may read
+    any memory.
+    """
 
     def __init__(self, name: Any, *_: Any) -> None:
         text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
@@ -35,8 +38,12 @@ class _Dtype:
             self.dtype = self.dtype.newbyteorder(">")
 
     def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
-        """Return an array's values as a nested list; an array without values may claim any number of empty rows."""
-        values = np.fromiter(raw, object) if self.dtype == object else np.frombuffer(raw, self.dtype)
+        """Return an array's values as a nested list; an array without values may claim any number
+        of empty rows.
+        """
+        values = (
+            np.fromiter(raw, object) if self.dtype == object else np.frombuffer(raw, self.dtype)
+        )
         return values.reshape(shape or (1,), order=order).tolist() if len(values) else []
 
 
@@ -58,15 +65,24 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
     "numpy.core.numeric._frombuffer": lambda raw, kind, shape, order: kind.read(raw, shape, order),
     # Old protocols write bytes so.
-    **dict.fromkeys(("builtins.bytes", "_codecs.encode"), lambda text="", encoding="latin1": text.encode("latin-1")),
+    **dict.fromkeys(
+        ("builtins.bytes", "_codecs.encode"),
+        lambda text="", encoding="latin1": text.encode("latin-1"),
+    ),
     # The type of an array, and the factory of a defaultdict: only arguments.
-    **dict.fromkeys(("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
+    **dict.fromkeys(
+        ("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None
+    ),
 }
 
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        word = re.sub(r"^__builtin__\.", "builtins.", re.sub(r"^numpy\._core\.", "numpy.core.", f"{module}.{name}"))
+        word = re.sub(
+            r"^__builtin__\.",
+            "builtins.",
+            re.sub(r"^numpy\._core\.", "numpy.core.", f"{module}.{name}"),
+        )
         if word not in _BUILDERS:
             raise _Refused(f"{module}.{name}")
         return _BUILDERS[word]
@@ -80,7 +96,11 @@ def read_pickle(path: str | Path) -> Any:
     try:
         return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except _Refused as error:
-        raise UserError(f"{path}: refused, because it would build {error}; only plain data is read") from error
+        raise UserError(
+            f"{path}: refused, because it would build {error}; only plain data is read"
+        ) from error
     except Exception as error:  # damaged pickles raise many kinds
         reason = one_line(error)[:120]
-        raise UserError(f"{path}: truncated, damaged or not a pickle ({reason}); get it again") from error
+        raise UserError(
+            f"{path}: truncated, damaged or not a pickle ({reason}); get it again"
+        ) from error

@@ -1,8 +1,9 @@
 """Decode image files, with the pixels that people see.
 
-A viewer of images turns a photograph by its EXIF orientation, shows the page through transparent pixels, and converts
-colors to those of the screen. Here, the page is white and the screen sRGB. Chromium is the reference, with two
-exceptions: the orientation of WebP files counts, as in desktop viewers, and an animation is its first frame.
+A viewer of images turns a photograph by its EXIF orientation, shows the page through transparent
+pixels, and converts colors to those of the screen. Here, the page is white and the screen sRGB.
+Chromium is the reference, with two exceptions: the orientation of WebP files counts, as in desktop
+viewers, and an animation is its first frame.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ class BrokenImage(Exception):
 
 @contextmanager
 def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
-    """Open an image; raises BrokenImage, also for what is done with it, instead of Pillow's exceptions."""
+    """Open an image; raises BrokenImage, also for what is done with it, instead of Pillow's
+    exceptions.
+    """
     with memory_for(file):
         try:
             with Image.open(file, formats=FORMATS) as image:
@@ -40,7 +43,9 @@ def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
                 if image.width * image.height > limits.PIXELS:
                     raise Image.DecompressionBombError
                 if max(image.size) > limits.ASPECT * min(image.size):
-                    raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+                    raise BrokenImage(
+                        limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio")
+                    )
                 yield image
         except (FileNotFoundError, MemoryError, BrokenImage):
             raise
@@ -51,12 +56,15 @@ def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
         except Exception as error:  # Pillow's decoders raise many types for damaged files
             # The message goes into artifacts, so it does not name the folder.
             name = getattr(file, "name", "the file")
-            raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
+            raise BrokenImage(
+                " ".join(str(error).replace(str(file), name).split())[:200]
+            ) from error
 
 
 def _orientation(image: Image.Image) -> int:
     """Return the orientation that EXIF states, 1 to 8."""
-    # Browsers ignore that of XMP, which Pillow takes if EXIF states none; opening a JPEG may have done so.
+    # Browsers ignore that of XMP, which Pillow takes if EXIF states none; opening a JPEG may have
+    # done so.
     for name in ("xmp", "XML:com.adobe.xmp"):
         image.info.pop(name, None)
     image._exif = None
@@ -69,7 +77,9 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _decode(image: Image.Image, rawmode: str, mode: str) -> Image.Image:
-    """Return an image with 8 bits per channel, of ``mode``, with an alpha channel if it may be transparent."""
+    """Return an image with 8 bits per channel, of ``mode``, with an alpha channel if it may be
+    transparent.
+    """
     clear = image.info.get("transparency")
     if image.mode.startswith("I;16"):
         values = np.asarray(image)
@@ -85,7 +95,9 @@ def _decode(image: Image.Image, rawmode: str, mode: str) -> Image.Image:
 
 
 def _shown(image: ImageFile.ImageFile) -> tuple[Image.Image, list[str]]:
-    """Return an opened image as people see it, in RGB, and the names of what differs in its file."""
+    """Return an opened image as people see it, in RGB, and the names of what differs in its
+    file.
+    """
     orientation = _orientation(image)
     rawmode = "".join(str(tile.args) for tile in image.tile[:1])
     if "RGB;16" in rawmode and "transparency" in image.info:
@@ -121,8 +133,8 @@ def check_image(file: Path | IO[bytes]) -> tuple[tuple[int, int], int, list[str]
     """Check that an image can be decoded to its end.
 
     Returns:
-        Width and height in pixels, as shown; the orientation that EXIF states, 1 to 8; names of what differs between
-        the pixels in the file and what people see.
+        Width and height in pixels, as shown; the orientation that EXIF states, 1 to 8; names of
+        what differs between the pixels in the file and what people see.
 
     Raises:
         BrokenImage: the file is not a readable image.
@@ -142,7 +154,9 @@ def check_image(file: Path | IO[bytes]) -> tuple[tuple[int, int], int, list[str]
 
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
-    """Return width and height in pixels, as shown; raises BrokenImage unless the file can be decoded to its end."""
+    """Return width and height in pixels, as shown; raises BrokenImage unless the file can be
+    decoded to its end.
+    """
     return check_image(file)[0]
 
 
@@ -155,8 +169,11 @@ def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     return shown
 
 
-def keep_as_shown(file: Path, name: str, differing: NamesByKind) -> tuple[Path, tuple[int, int], int]:
-    """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
+def keep_as_shown(
+    file: Path, name: str, differing: NamesByKind
+) -> tuple[Path, tuple[int, int], int]:
+    """Check an image file, and replace it by a PNG if other programs might not show it as
+    ``read_rgb`` does.
 
     Args:
         file: the image.

@@ -1,9 +1,10 @@
-"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or of a folder of
-Hugging Face ``datasets``, every value as text.
+"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or
+of a folder of Hugging Face ``datasets``, every value as text.
 
-Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are tidied (``normal.tidy_id``), so that ids
-that look the same are equal. Lines end at ``\\n`` and ``\\r\\n`` alone: other separators of lines are white space
-inside a text. Rows that cannot be read are named, with the reason, in artifacts.
+Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are tidied
+(``normal.tidy_id``), so that ids that look the same are equal. Lines end at ``\\n`` and ``\\r\\n``
+alone: other separators of lines are white space inside a text. Rows that cannot be read are named,
+with the reason, in artifacts.
 """
 
 import ast
@@ -25,27 +26,42 @@ import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
-from compclip.core.documents import decode, nearest, no_such, parse_json, require_expansion, require_regular
+from compclip.core.documents import (
+    decode,
+    nearest,
+    no_such,
+    parse_json,
+    require_expansion,
+    require_regular,
+)
 from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
 from compclip.core.normal import INVISIBLE, tidy_id
 
-# The first that the header has separates the cells; several tools write .csv and .txt with other ones than a comma.
+# The first that the header has separates the cells; several tools write .csv and .txt with other
+# ones than a comma.
 CELL_SEPARATORS = {".csv": ",\t|;", ".tsv": "\t", ".txt": ",\t|;"}
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 # Without threads: if memory is too short to start one, Arrow waits forever.
-PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
-# Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in repositories of the Hub.
+PARQUET_READING: dict[str, Any] = {
+    "page_checksum_verification": True,
+    "use_threads": False,
+    "pre_buffer": False,
+}
+# Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in
+# repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
 VALUE_BYTES = 64  # of a value in memory; in lists it is part of a Python object
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
-# A list of texts as Python or numpy prints it: pandas and ``datasets`` write it into a cell of a CSV file.
+# A list of texts as Python or numpy prints it: pandas and ``datasets`` write it into a cell of a
+# CSV file.
 _LITERAL = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|None|null|nan)"""
 _LITERALS = re.compile(_LITERAL)
 _PRINTED = re.compile(
     rf"(?s)(?:array\()?[\[(]\s*(?:{_LITERAL}(?:(?:\s*+,\s*+|\s++){_LITERAL})*+)?\s*,?\s*[\])](?:,\s*dtype=\w+)?\)?"
 )
-# Lists and mappings inside a list, a mapping, a list that numpy shortened: no list of texts, and no text either.
+# Lists and mappings inside a list, a mapping, a list that numpy shortened: no list of texts, and no
+# text either.
 _NESTED = re.compile(
     r"""(?s)[\[(]\s*(?:array\()?[\[({]\s*['"].*[\])}]|\{\s*['"].*:.*\}|[\[(]\s*['"].*['"],?\s+\.{3},?\s+['"].*[\])]"""
 )
@@ -57,28 +73,38 @@ CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
 
 
-def read_records(path: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Records:
+def read_records(
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = ()
+) -> Records:
     """Return all rows, and all bad rows, as ``record_blocks`` yields them."""
     return next(record_blocks(path, required, optional))
 
 
 def record_blocks(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
-    known_as: Mapping[str, Sequence[str]] | None = None, several: str = "", size: float = math.inf,
+    path: str | Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    known_as: Mapping[str, Sequence[str]] | None = None,
+    several: str = "",
+    size: float = math.inf,
     changed_ids: list[str] | None = None,
-) -> Iterator[Records]:  # fmt: skip
-    """Yield the rows of the columns ``required`` and of existing ``optional`` ones, and the bad rows, in blocks.
+) -> Iterator[Records]:
+    """Yield the rows of the columns ``required`` and of existing ``optional`` ones, and the bad
+    rows, in blocks.
 
     Args:
-        path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
+        path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or
+            Parquet).
         known_as: the names that a column may have in the file; the first that it has is read.
-        several: a column in which a list, or the printed form of one, has a value for each of several rows.
+        several: a column in which a list, or the printed form of one, has a value for each of
+            several rows.
         size: rows of a block, about.
         changed_ids: a list that gets the row and the value of each id with invisible characters.
 
     Yields:
-        A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
-        the header as line 1; ``record 3`` if the file has no lines); and the bad rows (``line 3: what is wrong``).
+        A table with a text (None: no value) in each cell, and a column ``where`` that names the row
+        (``line 3``, with the header as line 1; ``record 3`` if the file has no lines); and the bad
+        rows (``line 3: what is wrong``).
 
     Raises:
         UserError: the file is missing, of another format, damaged or not UTF-8, or lacks a column.
@@ -87,7 +113,12 @@ def record_blocks(
     if not path.exists():
         raise UserError(no_such(path))
     suffix = "" if path.is_dir() else path.suffix.lower()
-    require(path.is_dir() or suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
+    require(
+        path.is_dir() or suffix in FORMATS,
+        path,
+        f"unknown format {suffix!r}",
+        f"allowed: {', '.join(FORMATS)}",
+    )
     readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
     given, rows = readers.get(suffix, _csv)(path, suffix)
     if len(set(given)) < len(given):
@@ -104,7 +135,9 @@ def record_blocks(
     for name in sorted({*given}.difference(source_of.values())):
         meant = nearest(name, {*optional}.difference(source_of))
         level = logging.WARNING if meant else logging.INFO
-        log.log(level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else "")
+        log.log(
+            level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else ""
+        )
     cells, bad = list[list[str | None]](), list[str]()
     for place, row in rows:
         try:
@@ -128,18 +161,28 @@ def record_blocks(
 
 
 def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return a row for each value of a list in column ``name``; the row itself if there is no list."""
+    """Return a row for each value of a list in column ``name``; the row itself if there is no
+    list.
+    """
     listed = _listed(row.get(name))
-    return [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
+    return (
+        [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
+    )
 
 
 def _listed(cell: Any) -> Any:
-    """Return the texts of a cell that is the printed form of a list, by JSON, Python or numpy; else the cell."""
+    """Return the texts of a cell that is the printed form of a list, by JSON, Python or numpy; else
+    the cell.
+    """
     if not isinstance(cell, str):
         return cell
     with suppress(ValueError, SyntaxError):
         if _PRINTED.fullmatch(cell.strip()):
-            texts = [ast.literal_eval(literal) for literal in _LITERALS.findall(cell) if literal[0] in "'\""]
+            texts = [
+                ast.literal_eval(literal)
+                for literal in _LITERALS.findall(cell)
+                if literal[0] in "'\""
+            ]
             # JSON writes some characters as two surrogates.
             return [text.encode("utf-16", "surrogatepass").decode("utf-16") for text in texts]
     if _NESTED.fullmatch(cell.strip()):
@@ -150,12 +193,15 @@ def _listed(cell: Any) -> Any:
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a text file with their ends, which are not translated.
 
-    Lines end at ``\\n`` and ``\\r\\n``; if the file has none, as of old Macs, at ``\\r``, which is else white space.
+    Lines end at ``\\n`` and ``\\r\\n``; if the file has none, as of old Macs, at ``\\r``, which is
+    else white space.
     """
     require_regular(path)
     with path.open("rb") as opened:
         first = opened.readline(2 * limits.CELL)
-    require(b"\0" not in first[:4], path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8")
+    require(
+        b"\0" not in first[:4], path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8"
+    )
     try:
         with path.open(encoding="utf-8-sig", newline="\n" if first.endswith(b"\n") else "") as file:
             for line in file:
@@ -166,14 +212,19 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _token_lines(path: Path, suffix: str) -> Table:
-    """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed, with a header."""
+    """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed,
+    with a header.
+    """
     names, head = ["image_id", "caption_id", "caption"], next(_lines(path), "")
     if "#" not in head and any(sign in head for sign in CELL_SEPARATORS[suffix]):
         return _csv(path, suffix)
     texts = (line.rstrip("\r\n") for line in _lines(path))
     lines = ((number, TOKEN_LINE.fullmatch(text)) for number, text in enumerate(texts, 1) if text)
     return names, (
-        (f"line {number}", dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption")
+        (
+            f"line {number}",
+            dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption",
+        )
         for number, match in lines
     )
 
@@ -200,24 +251,36 @@ def _as_text(name: str, value: Any) -> str | None:
     if isinstance(value, int) or not math.isfinite(value) or value != int(value):
         return str(value)
     if abs(value) >= limits.EXACT_FLOAT:
-        raise ValueError(f"{name} is {value!r}, a floating-point number that may have lost digits; write it as text")
+        raise ValueError(
+            f"{name} is {value!r}, a floating-point number that may have lost digits; write it as "
+            "text"
+        )
     return str(int(value))
 
 
 def _csv(path: Path, suffix: str) -> Table:
-    """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
+    """Read CSV with the standard library: pandas reads a row with too few cells as one with empty
+    cells.
+    """
     head, signs = next(_lines(path), ""), CELL_SEPARATORS[suffix]
     rows = _csv_rows(path, next((sign for sign in signs if sign in head), signs[0]))
     header = [tidy_id(name) for name in next(rows, (1, list[str]()))[1]]
     fault = f"values, the header has {len(header)} columns"
     return header, (
-        (f"line {line}", dict(zip(header, row, strict=True)) if len(row) == len(header) else f"{len(row)} {fault}")
+        (
+            f"line {line}",
+            dict(zip(header, row, strict=True))
+            if len(row) == len(header)
+            else f"{len(row)} {fault}",
+        )
         for line, row in rows
     )
 
 
 def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
-    """Return the next row, None at the end; the limit of a cell is one of the process, which has its own again."""
+    """Return the next row, None at the end; the limit of a cell is one of the process, which has
+    its own again.
+    """
     before = csv.field_size_limit(limits.CELL)
     try:
         return next(reader, None)
@@ -254,16 +317,20 @@ def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iter
 def check_expansion(path: Path) -> None:
     """Raise UserError unless a Parquet table has a bounded size in memory.
 
-    Run lengths and dictionaries expand without limit. Here dictionaries stay dictionaries, so the table's size is known
-    before it is expanded.
+    Run lengths and dictionaries expand without limit. Here dictionaries stay dictionaries, so the
+    table's size is known before it is expanded.
     """
     with parquet_faults(path, "do not trust it"):
         metadata = pq.read_metadata(path)
         numbers = product(range(metadata.num_row_groups), range(metadata.num_columns))
         chunks = [metadata.row_group(group).column(column) for group, column in numbers]
         fixed = [chunk for chunk in chunks if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"]
-        require(not fixed, path, "has values of a fixed number of bytes, which no table of compclip has")
-        size = sum(max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values) for chunk in chunks)
+        require(
+            not fixed, path, "has values of a fixed number of bytes, which no table of compclip has"
+        )
+        size = sum(
+            max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values) for chunk in chunks
+        )
         require_expansion(path, size)
         texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
         with pq.ParquetFile(path, read_dictionary=texts) as file:
@@ -275,7 +342,9 @@ def check_expansion(path: Path) -> None:
 
 
 def _expanded(values: Any) -> int:
-    """Return the bytes of all texts in an array, if each is written out; its texts are dictionaries."""
+    """Return the bytes of all texts in an array, if each is written out; its texts are
+    dictionaries.
+    """
     if isinstance(values, arrow.DictionaryArray):
         lengths = compute.binary_length(values.dictionary).cast(arrow.int64())
         return compute.sum(lengths.take(values.indices)).as_py() or 0
@@ -285,24 +354,36 @@ def _expanded(values: Any) -> int:
 
 
 def _arrow(path: Path, suffix: str) -> Table:
-    """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after another."""
-    files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
+    """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after
+    another.
+    """
+    files = (
+        [path]
+        if path.is_file()
+        else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
+    )
     fault = f"a folder without {' and '.join(DATASETS_FILES)}"
     require(files, path, fault, "give a file, or a folder that Hugging Face datasets has written")
     top = path if path.is_dir() else path.parent
     named = {file.relative_to(top).with_suffix("").as_posix(): file for file in files}
-    columns = dict.fromkeys(name for each in named.items() for name in next(_arrow_batches(*each)).schema.names)
+    columns = dict.fromkeys(
+        name for each in named.items() for name in next(_arrow_batches(*each)).schema.names
+    )
     return [*columns], (
         (f"{name}: record {number}" if path.is_dir() else f"record {number}", row)
         for name, file in named.items()
-        for number, row in enumerate((row for batch in _arrow_batches(name, file) for row in batch.to_pylist()), 1)
+        for number, row in enumerate(
+            (row for batch in _arrow_batches(name, file) for row in batch.to_pylist()), 1
+        )
     )
 
 
 def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
-    """Yield no rows, then some rows of a Parquet file or an Arrow stream at a time, without columns of bytes.
+    """Yield no rows, then some rows of a Parquet file or an Arrow stream at a time, without columns
+    of bytes.
 
-    Images, as ``datasets`` writes them, become their paths, or ``name`` and the row of those without a path.
+    Images, as ``datasets`` writes them, become their paths, or ``name`` and the row of those
+    without a path.
     """
     begin = 0
     with parquet_faults(path, "write it again", path.suffix[1:].capitalize()):
@@ -314,7 +395,9 @@ def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
                     paths = compute.coalesce(paths, arrow.array(rows, arrow.string()))
                     batch = batch.set_column(place, column.name, paths)
             begin += len(batch)
-            batch = batch.select([column.name for column in batch.schema if not arrow.types.is_binary(column.type)])
+            batch = batch.select(
+                [column.name for column in batch.schema if not arrow.types.is_binary(column.type)]
+            )
             batch.validate(full=True)
             yield batch
 
@@ -323,7 +406,9 @@ def _all_columns(path: Path) -> Iterator[arrow.RecordBatch]:
     if path.suffix.lower() == ".parquet":
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             yield arrow.RecordBatch.from_pylist([], file.schema_arrow)
-            columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
+            columns = [
+                f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow
+            ]
             size = 0
             for batch in file.iter_batches(1000, columns=columns, use_threads=False):
                 size += batch.nbytes
@@ -342,7 +427,9 @@ def _is_image(column: arrow.Field) -> bool:
 
 
 def _json_lines(path: Path, suffix: str) -> Table:
-    """Read one object per line; pandas would keep the last of duplicate keys and lose digits of large numbers."""
+    """Read one object per line; pandas would keep the last of duplicate keys and lose digits of
+    large numbers.
+    """
     keys = dict.fromkeys(key for _, row in _json_rows(path) if isinstance(row, dict) for key in row)
     return [*keys], _json_rows(path)
 

@@ -14,7 +14,9 @@ def rounded(value: float | None) -> float | None:
 
 
 def json_values(value: Any) -> Any:
-    """Return ``value`` for JSON: at every depth, floats rounded, NaN as None, and NumPy numbers as Python ones."""
+    """Return ``value`` for JSON: at every depth, floats rounded, NaN as None, and NumPy numbers as
+    Python ones.
+    """
     if isinstance(value, Mapping):
         return {key: json_values(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -52,7 +52,9 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def is_whole(path: Path, instead: str) -> bool:
-    """Return whether a sealed file exists undamaged; if damaged, log a warning that says what happens ``instead``."""
+    """Return whether a sealed file exists undamaged; if damaged, log a warning that says what
+    happens ``instead``.
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -11,20 +11,28 @@ NAME_RULE = "letters, digits, - and _, the first a letter or digit"
 # In paths of the config, replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
 
-# Numbers of things: more than that is a slip of the keyboard, and would exhaust memory or never end.
+# Numbers of things: more than that is a slip of the keyboard, and would exhaust memory or never
+# end.
 Count = Annotated[int, Field(le=1_000_000_000)]
 SeedNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seed = Annotated[SeedNumber, Field(0, description="seed of every random choice")]
-Threads = Annotated[int, Field(2, ge=1, le=1024, description="threads; changes floating-point rounding")]
+Threads = Annotated[
+    int, Field(2, ge=1, le=1024, description="threads; changes floating-point rounding")
+]
 CacheFolder = Annotated[
-    Path, Field(Path(".cache"), validate_default=True, description="folder of what steps reuse between runs")
+    Path,
+    Field(
+        Path(".cache"), validate_default=True, description="folder of what steps reuse between runs"
+    ),
 ]
 
 
 class Section(BaseModel):
     """Base of sections; refuses unknown keys, and is immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -32,7 +40,9 @@ class Section(BaseModel):
         """Refuse booleans as numbers; Python takes ``true`` for 1."""
         kinds = types_in(cls.model_fields[info.field_name or ""].annotation)
         is_number = bool not in kinds and (int in kinds or float in kinds)
-        if is_number and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
+        if is_number and any(
+            isinstance(v, bool) for v in (value if isinstance(value, list) else [value])
+        ):
             raise ValueError("expected a number")
         return value
 
@@ -45,4 +55,8 @@ def types_in(annotation: Any) -> list[Any]:
 
 def sections_in(annotation: Any) -> list[type[Section]]:
     """Return the sections that a field's annotation consists of."""
-    return [kind for kind in types_in(annotation) if isinstance(kind, type) and issubclass(kind, Section)]
+    return [
+        kind
+        for kind in types_in(annotation)
+        if isinstance(kind, type) and issubclass(kind, Section)
+    ]

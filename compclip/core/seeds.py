@@ -13,5 +13,7 @@ def derive_seed(seed: int, *keys: str | int) -> int:
 
 
 def rng(seed: int, *keys: str | int) -> np.random.Generator:
-    """Return the random generator for ``seed`` and ``keys``; the same keys always give the same stream."""
+    """Return the random generator for ``seed`` and ``keys``; the same keys always give the same
+    stream.
+    """
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

@@ -1,8 +1,9 @@
 """List and unpack zip and tar archives without writing outside the folder.
 
-An archive is refused if a member has an absolute path or a path with ``..``, or if its files have more bytes than
-``limits.ARCHIVE_RATIO`` allows. Links and devices are never created: only regular files of a tar are read, and all
-members of a zip are read as files. The standard library reads at most the size that the archive states for a file.
+An archive is refused if a member has an absolute path or a path with ``..``, or if its files have
+more bytes than ``limits.ARCHIVE_RATIO`` allows. Links and devices are never created: only regular
+files of a tar are read, and all members of a zip are read as files. The standard library reads at
+most the size that the archive states for a file.
 """
 
 import lzma
@@ -22,8 +23,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.progress import Progress
 from compclip.io import safe_id
 
-# Raised for truncated or altered files; zipfile raises NotImplementedError for unknown compression and RuntimeError for
-# encrypted files.
+# Raised for truncated or altered files; zipfile raises NotImplementedError for unknown compression
+# and RuntimeError for encrypted files.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
 ArchiveEntry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
@@ -40,7 +41,11 @@ def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
     with tarfile.open(path) as archive:
         for info in archive:
             if info.isfile():
-                yield info.name, info.size, partial(cast(Callable[..., IO[bytes]], archive.extractfile), info)
+                yield (
+                    info.name,
+                    info.size,
+                    partial(cast(Callable[..., IO[bytes]], archive.extractfile), info),
+                )
         # The compressed stream ends after the tar, with its checksum.
         while archive.fileobj is not None and archive.fileobj.read(1 << 20):
             pass
@@ -53,7 +58,9 @@ def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[Ar
         try:
             safe_id(name)
         except UserError as error:
-            raise UserError(f"{path}: contains {raw!r}, a path outside its folder; do not trust it") from error
+            raise UserError(
+                f"{path}: contains {raw!r}, a path outside its folder; do not trust it"
+            ) from error
         total += size
         require_expansion(path, total)
         yield name, size, opener
@@ -61,21 +68,32 @@ def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[Ar
 
 @contextmanager
 def _entries(path: Path) -> Iterator[Iterator[ArchiveEntry]]:
-    """Open an archive and yield its regular files, in order; raises UserError if it is damaged or hostile."""
+    """Open an archive and yield its regular files, in order; raises UserError if it is damaged or
+    hostile.
+    """
     if not path.is_file():
         raise UserError(no_such(path, "archive"))
     try:
-        yield _checked_entries(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
+        yield _checked_entries(
+            path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path)
+        )
     except (*_DAMAGE, OSError) as error:
-        # Decompressors raise OSError without a number; an OSError with a number comes from the disk.
+        # Decompressors raise OSError without a number; an OSError with a number comes from the
+        # disk.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path}: truncated, damaged or not an archive ({reason}); get it again") from error
+        raise UserError(
+            f"{path}: truncated, damaged or not an archive ({reason}); get it again"
+        ) from error
 
 
-def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
-    """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``."""
+def contents(
+    path: Path, keep: Callable[[str], bool] = lambda name: False
+) -> tuple[dict[str, int], dict[str, bytes]]:
+    """Return the size in bytes of each file in the archive, in its order, and the contents of those
+    to ``keep``.
+    """
     sizes, kept = dict[str, int](), dict[str, bytes]()
     with _entries(path) as entries:
         for name, size, opener in entries:
@@ -87,7 +105,9 @@ def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tu
 
 
 def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
-    """Write each file that ``targets`` names to ``folder / targets[name]``; raises UserError if one is missing."""
+    """Write each file that ``targets`` names to ``folder / targets[name]``; raises UserError if one
+    is missing.
+    """
     missing = {name: folder / safe_id(target) for name, target in targets.items()}
     with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
         for name, _, opener in entries:
@@ -96,4 +116,9 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
                 with opener() as stream, target.open("wb") as file:
                     shutil.copyfileobj(stream, file)
                 progress.add()
-    require(not missing, path, f"does not contain {', '.join(map(repr, [*missing][:3]))}", "get it again")
+    require(
+        not missing,
+        path,
+        f"does not contain {', '.join(map(repr, [*missing][:3]))}",
+        "get it again",
+    )

@@ -13,10 +13,18 @@ from compclip.dataset.source import SOURCES, load_source
 class _Dataset(Section):
     """The images and captions."""
 
-    source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
-    limit: Count | None = Field(None, ge=1, description="take only this many images, for a first try")
-    shards: Count = Field(1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal")
-    name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
+    source: str = Field(
+        "sketch", validate_default=True, description="a file in compclip/dataset/sources"
+    )
+    limit: Count | None = Field(
+        None, ge=1, description="take only this many images, for a first try"
+    )
+    shards: Count = Field(
+        1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal"
+    )
+    name: str = Field(
+        "", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty"
+    )
 
     @field_validator("source")
     @classmethod
@@ -37,7 +45,9 @@ class _Dataset(Section):
 
 
 def _sources() -> dict[str, Any]:
-    """Return a field for each source: its ``Settings``, optional if all of its fields have defaults."""
+    """Return a field for each source: its ``Settings``, optional if all of its fields have
+    defaults.
+    """
     fields: dict[str, Any] = {}
     for name in plugins.available(SOURCES):
         try:
@@ -45,8 +55,12 @@ def _sources() -> dict[str, Any]:
         except UserError:  # the error of a config that chooses it
             continue
         needed = any(field.is_required() for field in settings.model_fields.values())
-        fields[name] = (settings | None, None) if needed else (settings, Field(default_factory=settings))
+        fields[name] = (
+            (settings | None, None) if needed else (settings, Field(default_factory=settings))
+        )
     return fields
 
 
-DatasetConfig = create_model("DatasetConfig", __base__=_Dataset, __doc__=_Dataset.__doc__, **_sources())
+DatasetConfig = create_model(
+    "DatasetConfig", __base__=_Dataset, __doc__=_Dataset.__doc__, **_sources()
+)

@@ -1,7 +1,8 @@
-"""Get published files: from a local path, or downloaded into the cache by pooch and checked by sha256.
-
-The sha256 is the config's, else the published one. A file without one is not checked; ``dataset.json`` names its
+"""Get published files: from a local path, or downloaded into the cache by pooch and checked by
 sha256.
+
+The sha256 is the config's, else the published one. A file without one is not checked;
+``dataset.json`` names its sha256.
 """
 
 import hashlib
@@ -41,18 +42,28 @@ class FilePlace:
         path = unquote(urlsplit(self.address).path)
         if not self.is_remote:
             return Path(path if "://" in self.address else self.address)
-        # Addresses may differ only in their folders, and may contain characters that a file name cannot.
+        # Addresses may differ only in their folders, and may contain characters that a file name
+        # cannot.
         folder = hashlib.blake2b(self.address.encode(), digest_size=6).hexdigest()
-        return cache / "downloads" / folder / (re.sub(r"[^\w.-]", "_", self.name or Path(path).name) or "download")
+        return (
+            cache
+            / "downloads"
+            / folder
+            / (re.sub(r"[^\w.-]", "_", self.name or Path(path).name) or "download")
+        )
 
 
 def google_drive(number: str, resource_key: str) -> str:
-    """Return the address of a file on Google Drive without the confirmation page for large downloads."""
+    """Return the address of a file on Google Drive without the confirmation page for large
+    downloads.
+    """
     query = f"id={number}&export=download&confirm=t&resourcekey={resource_key}"
     return f"https://drive.usercontent.google.com/download?{query}"
 
 
-def place_of(name: str, root: str | None, sha256: str | None, published: Mapping[str, FilePlace]) -> FilePlace:
+def place_of(
+    name: str, root: str | None, sha256: str | None, published: Mapping[str, FilePlace]
+) -> FilePlace:
     """Return the location of a file; without a root, ``name`` may be a key of ``published``."""
     if root is None:
         known = published.get(name, FilePlace(name))
@@ -62,21 +73,33 @@ def place_of(name: str, root: str | None, sha256: str | None, published: Mapping
 
 
 def fetch(place: FilePlace, cache: Path) -> Path:
-    """Return the local file of a location, after downloading it into ``cache`` if it is not there."""
+    """Return the local file of a location, after downloading it into ``cache`` if it is not
+    there.
+    """
     path = place.local(cache)
     if place.is_remote:
         _download(place.address, path, place.sha256)
     elif not path.is_file():
         raise UserError(no_such(path))
     elif place.sha256 and (actual := sha256_of(path)) != place.sha256.lower():
-        raise UserError(f"{path}: sha256 is {actual}, expected {place.sha256}; get it again, or correct the sha256")
+        raise UserError(
+            f"{path}: sha256 is {actual}, expected {place.sha256}; get it again, or correct the "
+            "sha256"
+        )
     return path
 
 
 def _download(address: str, target: Path, sha256: str | None) -> None:
-    remedy = "check the address and the sha256, or download the file in a browser and give its path in the config"
+    remedy = (
+        "check the address and the sha256, or download the file in a browser and give its "
+        "path in the config"
+    )
     files = pooch.create(
-        target.parent, "", registry={target.name: sha256}, urls={target.name: address}, retry_if_failed=RETRIES
+        target.parent,
+        "",
+        registry={target.name: sha256},
+        urls={target.name: address},
+        retry_if_failed=RETRIES,
     )
     # identity: the transfer must not be compressed.
     download = pooch.HTTPDownloader(
@@ -86,7 +109,9 @@ def _download(address: str, target: Path, sha256: str | None) -> None:
         with room_for(target):
             files.fetch(target.name, downloader=download)
     except (ValueError, OSError) as error:
-        raise UserError(f"{address}: {textwrap.shorten(str(error), 400, placeholder=' …')}; {remedy}") from error
+        raise UserError(
+            f"{address}: {textwrap.shorten(str(error), 400, placeholder=' …')}; {remedy}"
+        ) from error
     with target.open("rb") as file:
         is_page = file.read(100).lstrip().startswith(b"<")
     if is_page:

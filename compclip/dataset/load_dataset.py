@@ -24,13 +24,15 @@ FLOAT_BOX = dict.fromkeys(BOX, "float64")
 CHARACTERS_SHOWN = 60  # of a caption that is read otherwise than written
 
 
-def check_captions(captions: Blocks, source: str, empty: list[str], normalized: NamesByKind) -> Iterator[pd.DataFrame]:
+def check_captions(
+    captions: Blocks, source: str, empty: list[str], normalized: NamesByKind
+) -> Iterator[pd.DataFrame]:
     """Yield checked, sorted captions, each on one line.
 
     Args:
         empty: a list that gets ``image_id caption_id`` of each caption without a visible character.
-        normalized: a dict that gets the captions that are read otherwise than written, by ``captions_with_<kind>`` of
-            ``normalize``.
+        normalized: a dict that gets the captions that are read otherwise than written, by
+            ``captions_with_<kind>`` of ``normalize``.
     """
     faults, kept = dict[tuple[str, str], tuple[int, list[Any]]](), 0
     for (block,) in in_blocks(captions):
@@ -39,11 +41,18 @@ def check_captions(captions: Blocks, source: str, empty: list[str], normalized: 
         classes = block.groupby("image_id")["class_id"].transform("nunique", dropna=False)
         for is_bad, fault, remedy in (
             (block["text"].str.contains(CONTROL), "contains a control character", "remove it"),
-            (block.duplicated(["image_id", "caption_id"]), "duplicate caption_id", "number them differently"),
+            (
+                block.duplicated(["image_id", "caption_id"]),
+                "duplicate caption_id",
+                "number them differently",
+            ),
             (classes > 1, "the image has captions of two classes", "keep one class"),
         ):
             total, first = faults.get((fault, remedy), (0, []))
-            faults[fault, remedy] = total + is_bad.sum(), first or [*block[is_bad].head(1).itertuples()]
+            faults[fault, remedy] = (
+                total + is_bad.sum(),
+                first or [*block[is_bad].head(1).itertuples()],
+            )
         if not any(total for total, _ in faults.values()):
             block = block.sort_values(["image_id", "caption_id"], ignore_index=True)
             block["text"] = unbroken(block["text"])
@@ -67,15 +76,21 @@ def check_captions(captions: Blocks, source: str, empty: list[str], normalized: 
 
 
 def count_distinct(table: Path, column: str) -> int:
-    """Return the number of distinct texts of a column, null excepted, by their hashes of 64 bits."""
+    """Return the number of distinct texts of a column, null excepted, by their hashes of 64
+    bits.
+    """
     with pq.ParquetFile(table) as file:
         parts = (batch[0].unique().drop_null() for batch in file.iter_batches(columns=[column]))
-        hashes = [hash_array(part.to_numpy(zero_copy_only=False), categorize=False) for part in parts]
+        hashes = [
+            hash_array(part.to_numpy(zero_copy_only=False), categorize=False) for part in parts
+        ]
     return len(np.unique(np.concatenate(hashes)))
 
 
 def turned_box(box: Sequence[float], orientation: int, size: tuple[int, int]) -> list[float]:
-    """Return x, y, width and height of a box in an image of ``size`` that was turned by its EXIF orientation."""
+    """Return x, y, width and height of a box in an image of ``size`` that was turned by its EXIF
+    orientation.
+    """
     x, y, width, height = box
     if orientation > 4:
         x, y, width, height = y, x, height, width
@@ -90,8 +105,9 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, Na
     """Decode every image file, delete broken ones, and store others as people see them.
 
     Returns:
-        By image_id, width and height in pixels, and path and box as they are now; the ids without a file (``missing``),
-        ``image_id: reason`` of each broken file (``broken``), and the ids of files that differed from what people see.
+        By image_id, width and height in pixels, and path and box as they are now; the ids without a
+        file (``missing``), ``image_id: reason`` of each broken file (``broken``), and the ids of
+        files that differed from what people see.
     """
     rows: dict[str, list[Any]] = {}
     names: NamesByKind = {"missing": [], "broken": []}
@@ -117,13 +133,19 @@ def check_image_files(
     """Check the image files, and delete broken ones and those of images that are not among ``ids``.
 
     Returns:
-        A row for each image of ``ids``, with sizes in pixels, path null without a readable file; and the names of
-        missing and broken files, of images without captions and of boxes outside their image.
+        A row for each image of ``ids``, with sizes in pixels, path null without a readable file;
+        and the names of missing and broken files, of images without captions and of boxes outside
+        their image.
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
     duplicates = list(images["image_id"][images["image_id"].duplicated()])
-    require(not duplicates, source, f"{len(duplicates)} duplicate images: {duplicates[:3]}", "keep one of each")
+    require(
+        not duplicates,
+        source,
+        f"{len(duplicates)} duplicate images: {duplicates[:3]}",
+        "keep one of each",
+    )
     silent = images[~images["image_id"].isin(ids)]
     for path in silent["path"].dropna():
         (folder / path).unlink(missing_ok=True)
@@ -150,12 +172,16 @@ def check_image_files(
 
 
 def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return the images, with null for boxes that have no area inside their image, and the ids of those boxes."""
+    """Return the images, with null for boxes that have no area inside their image, and the ids of
+    those boxes.
+    """
     given = images[BOX].notna().any(axis=1) & images["path"].notna()
     inside = (
         images[[*BOX, "width", "height"]]
         .astype("float64")
-        .eval("bbox_w > 0 and bbox_h > 0 and -bbox_w < bbox_x < width and -bbox_h < bbox_y < height")
+        .eval(
+            "bbox_w > 0 and bbox_h > 0 and -bbox_w < bbox_x < width and -bbox_h < bbox_y < height"
+        )
     )
     images.loc[~inside, BOX] = float("nan")
     return images, list(images["image_id"][given & ~inside])
@@ -166,17 +192,30 @@ def warn(summary: dict[str, Any]) -> None:
     for key, value in summary.items():
         if isinstance(value, dict) and value.get("count"):
             first = ", ".join(value["names"][:3])
-            log.warning("%s: %d (%s%s)", key.replace("_", " "), value["count"], first, ", …" * (value["count"] > 3))
+            log.warning(
+                "%s: %d (%s%s)",
+                key.replace("_", " "),
+                value["count"],
+                first,
+                ", …" * (value["count"] > 3),
+            )
 
 
 def load_dataset(
-    source: str, settings: dict[str, Any], folder: Path, scratch: Path, *, seed: int = 0, limit: int | None = None,
-    cache: Path = Path(".cache"), processes: int = 1,
-) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, Any]]:  # fmt: skip
+    source: str,
+    settings: dict[str, Any],
+    folder: Path,
+    scratch: Path,
+    *,
+    seed: int = 0,
+    limit: int | None = None,
+    cache: Path = Path(".cache"),
+    processes: int = 1,
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, Any]]:
     """Read or draw the images and captions of one source.
 
-    The summary counts and names skipped entries: empty captions (the others keep their caption_id), images without
-    captions, and missing or broken images (their path is null).
+    The summary counts and names skipped entries: empty captions (the others keep their caption_id),
+    images without captions, and missing or broken images (their path is null).
 
     Args:
         source: a module in ``compclip/dataset/sources``.
@@ -215,6 +254,9 @@ def load_dataset(
         "classes": count_distinct(captions, "class_id"),
         **skipped,
     }
-    counts = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
+    counts = (
+        "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, "
+        "%(classes)d classes"
+    )
     log.info(counts, summary)
     return images, loaded.tables, summary

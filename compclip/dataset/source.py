@@ -1,4 +1,6 @@
-"""The interface of a dataset source: a module of ``sources/`` that defines the fields of ``DatasetSource``."""
+"""The interface of a dataset source: a module of ``sources/`` that defines the fields of
+``DatasetSource``.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,39 +19,47 @@ BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]  # in pixels
 
 @dataclass(frozen=True)
 class Loaded:
-    """The result of a source's ``load``; captions that are not in memory come in blocks of whole images, ascending.
+    """The result of a source's ``load``; captions that are not in memory come in blocks of whole
+    images, ascending.
 
-    ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
-    and bbox_h in pixels as the file stores them; where EXIF turns the image, the box is turned with it.
+    ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes,
+    bbox_x, bbox_y, bbox_w and bbox_h in pixels as the file stores them; where EXIF turns the image,
+    the box is turned with it.
     """
 
     captions: Blocks
     images: pd.DataFrame
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # further ones by name (scenes, facts)
-    summary: dict[str, Any] = field(default_factory=dict)  # counts and names of what was skipped, for dataset.json
+    tables: dict[str, pd.DataFrame] = field(
+        default_factory=dict
+    )  # further ones by name (scenes, facts)
+    summary: dict[str, Any] = field(
+        default_factory=dict
+    )  # counts and names of what was skipped, for dataset.json
 
 
 class DatasetSource(plugins.Interface):
     """What a dataset source defines.
 
-    ``Settings.reads()`` returns the user's files, whose changes rerun the data set, and ``Settings.places()`` files
-    that can be downloaded before a run.
+    ``Settings.reads()`` returns the user's files, whose changes rerun the data set, and
+    ``Settings.places()`` files that can be downloaded before a run.
     """
 
-    # (settings, *, seed, limit, folder, cache): writes image files below ``folder``, at most ``limit`` (None: all);
-    # ``cache`` keeps downloads between runs
+    # (settings, *, seed, limit, folder, cache): writes image files below ``folder``, at most
+    # ``limit`` (None: all); ``cache`` keeps downloads between runs
     load: Callable[..., Loaded]
     TABLES: tuple[str, ...] = ()  # further ones that it makes
     PARALLEL: bool = False  # whether ``load`` also takes ``processes``
     SCRATCH: bool = False  # whether it also takes ``scratch``, a folder for temporary files
-    # Whether a noun has at most one color and one shape, so that all adjectives of a composition exclude each other,
-    # whatever groups its lexicon has.
+    # Whether a noun has at most one color and one shape, so that all adjectives of a composition
+    # exclude each other, whatever groups its lexicon has.
     ONE_VALUE: bool = False
 
 
 @cache
 def load_source(name: str) -> DatasetSource:
-    """Return a dataset source by its name; raises UserError if there is none, or its module is faulty."""
+    """Return a dataset source by its name; raises UserError if there is none, or its module is
+    faulty.
+    """
     return DatasetSource.of(plugins.load(SOURCES, name))
 
 
@@ -59,7 +69,9 @@ def named(names: Sequence[str]) -> dict[str, Any]:
 
 
 def named_differences(names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the summary's entries on images that were stored as people see them, by what differed in their files."""
+    """Return the summary's entries on images that were stored as people see them, by what differed
+    in their files.
+    """
     return {f"images_{difference}": named(images) for difference, images in sorted(names.items())}
 
 
@@ -69,7 +81,8 @@ def unbroken(texts: pd.Series) -> pd.Series:
 
 
 def spread_over_classes(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
-    """Choose at most ``limit`` images (None: all), as evenly over the classes (null: none) as possible.
+    """Choose at most ``limit`` images (None: all), as evenly over the classes (null: none) as
+    possible.
 
     With the same seed, a smaller limit gives a subset.
     """

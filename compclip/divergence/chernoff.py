@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from compclip.core.errors import UserError
 
-# Keysers et al. 2020, section 2.1. Atoms should have the same distribution in train and test. Whether train has a
-# compound matters more than how often.
+# Keysers et al. 2020, section 2.1. Atoms should have the same distribution in train and test.
+# Whether train has a compound matters more than how often.
 ATOMS_ALPHA = 0.5
 COMPOUNDS_ALPHA = 0.1
 
@@ -19,7 +19,9 @@ def chernoff(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
 
 
 def divergence(train: ArrayLike, test: ArrayLike, alpha: float) -> float:
-    """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError if a sum is 0."""
+    """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError
+    if a sum is 0.
+    """
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     totals = train.sum(), test.sum()
     for side, total in zip(("train", "test"), totals, strict=True):
@@ -38,6 +40,8 @@ class Totals(NamedTuple):
 
 
 def divergences(train: Totals, test: Totals) -> tuple[float, float]:
-    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side is empty."""
+    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side is
+    empty.
+    """
     atom = divergence(train.atoms, test.atoms, ATOMS_ALPHA)
     return atom, divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA)

@@ -8,7 +8,9 @@ from compclip.core.section import Count, Section
 class Subgraphs(Section):
     """The finer definition of compounds: subgraphs of the dependency parse, as in CFQ."""
 
-    nodes: int = Field(5, ge=2, le=8, description="maximum words of a connected subgraph; paths have any length")
+    nodes: int = Field(
+        5, ge=2, le=8, description="maximum words of a connected subgraph; paths have any length"
+    )
     keep: Count = Field(100_000, ge=1, description="number of heaviest compounds that count")
 
 

@@ -34,15 +34,17 @@ Target = Literal["max"] | Annotated[float, Field(ge=0, le=1)]
 class Divide(Command):
     """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020).
 
-    The samples have the format of compclip.divergence.measure. With --compound-divergence max, the compound divergence
-    is the largest found while the atom divergence is at most the given one. The result lists the samples of each side
-    by line number, from 0.
+    The samples have the format of compclip.divergence.measure. With --compound-divergence max, the
+    compound divergence is the largest found while the atom divergence is at most the given one. The
+    result lists the samples of each side by line number, from 0.
     """
 
     samples: Path = Field(description="samples, one JSON object per line")
     train: Count = Field(ge=1, description="number of train samples")
     test: Count = Field(ge=1, description="number of test samples")
-    atom_divergence: float = Field(0.02, ge=0, le=1, description="wanted atom divergence; an upper bound with max")
+    atom_divergence: float = Field(
+        0.02, ge=0, le=1, description="wanted atom divergence; an upper bound with max"
+    )
     compound_divergence: Annotated[Target, Field(union_mode="left_to_right")] = Field(
         "max", description="wanted compound divergence; max: the largest"
     )
@@ -64,21 +66,28 @@ class Start:
 
 @checked
 def divide_samples(
-    samples: Samples | list[Any], n_train: Positive, n_test: Positive, atom: Fraction = 0.02,
-    compound: Literal["max"] | Fraction = "max", seed: Whole = 0, restarts: Positive = RESTARTS,
+    samples: Samples | list[Any],
+    n_train: Positive,
+    n_test: Positive,
+    atom: Fraction = 0.02,
+    compound: Literal["max"] | Fraction = "max",
+    seed: Whole = 0,
+    restarts: Positive = RESTARTS,
     moves: Whole | None = None,
-) -> Start:  # fmt: skip
+) -> Start:
     """Divide samples into ``n_train``, ``n_test`` and unused ones, with the wanted divergences.
 
-    From each of several random first samples, the greedy algorithm fills both sides and exchanges improve the result;
-    the best division is returned.
+    From each of several random first samples, the greedy algorithm fills both sides and exchanges
+    improve the result; the best division is returned.
 
-    Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020); the exchanges are ours.
+    Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020); the exchanges are
+    ours.
 
     Args:
         samples: in the form that ``make_samples`` takes or returns.
         atom: wanted atom divergence, from 0 to 1.
-        compound: wanted compound divergence, from 0 to 1; max: the largest for an atom divergence of at most ``atom``.
+        compound: wanted compound divergence, from 0 to 1; max: the largest for an atom divergence
+            of at most ``atom``.
         restarts: first samples to try; fewer are tried if one meets both targets.
         moves: exchanges to try before the hops; by default, depends on the number of samples.
 
@@ -90,7 +99,12 @@ def divide_samples(
     """
     samples = samples if isinstance(samples, Samples) else make_samples(samples)
     wanted = f"{n_train} train and {n_test} test samples"
-    require(n_train + n_test <= len(samples), wanted, f"more than the {len(samples)} samples", "lower them")
+    require(
+        n_train + n_test <= len(samples),
+        wanted,
+        f"more than the {len(samples)} samples",
+        "lower them",
+    )
     # A first sample without weight would leave train without a distribution.
     weighty = np.flatnonzero((samples.atoms.sum(axis=1) > 0) & (samples.compounds.sum(axis=1) > 0))
     if not len(weighty):
@@ -113,8 +127,13 @@ def divide_samples(
         ]
         log.info(
             "start %d of %d: atom divergence %.4f, compound divergence %.4f (greedy: %.4f, %.4f)",
-            start + 1, restarts, ends[1].atom, ends[1].compound, ends[0].atom, ends[0].compound,
-        )  # fmt: skip
+            start + 1,
+            restarts,
+            ends[1].atom,
+            ends[1].compound,
+            ends[0].atom,
+            ends[0].compound,
+        )
         starts += ends
         if target_score(goal, ends[1].atom, ends[1].compound) < REACHED:
             break
@@ -125,14 +144,28 @@ def main(command: Divide) -> None:
     samples, _ = read_samples(command.samples)
     wanted = command.atom_divergence, command.compound_divergence
     try:
-        best = divide_samples(samples, command.train, command.test, *wanted, command.seed, command.restarts)
+        best = divide_samples(
+            samples, command.train, command.test, *wanted, command.seed, command.restarts
+        )
     except UserError as error:
         raise UserError(f"{command.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))
-    sides: dict[str, Any] = {"train": best.train.tolist(), "test": best.test.tolist(), "unused": unused.tolist()}
-    reached = {"atom_divergence": round(best.atom, DECIMALS), "compound_divergence": round(best.compound, DECIMALS)}
+    sides: dict[str, Any] = {
+        "train": best.train.tolist(),
+        "test": best.test.tolist(),
+        "unused": unused.tolist(),
+    }
+    reached = {
+        "atom_divergence": round(best.atom, DECIMALS),
+        "compound_divergence": round(best.compound, DECIMALS),
+    }
     settings = command.model_dump(exclude={"samples", "out"})
     write_json({"settings": settings, **reached, **sides}, command.out)
-    log.info("%s: atom divergence %.4f, compound divergence %.4f", command.out, best.atom, best.compound)
+    log.info(
+        "%s: atom divergence %.4f, compound divergence %.4f", command.out, best.atom, best.compound
+    )
     if command.compound_divergence == "max" and best.atom > command.atom_divergence + ROUNDING:
-        log.warning("no division within the atom divergence %s was found; reduce the samples", command.atom_divergence)
+        log.warning(
+            "no division within the atom divergence %s was found; reduce the samples",
+            command.atom_divergence,
+        )

@@ -1,7 +1,8 @@
-"""List the connected parts of a tree: small sets of nodes with few children, and downward paths of any length.
+"""List the connected parts of a tree: small sets of nodes with few children, and downward paths of
+any length.
 
-The functions are compiled and work on flat arrays. Functions that call each other are in one file, because numba's
-cache of a function ignores changes in other files.
+The functions are compiled and work on flat arrays. Functions that call each other are in one file,
+because numba's cache of a function ignores changes in other files.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,9 @@ class Parts(NamedTuple):
 
 @njit(cache=True)
 def _preorder(heads):
-    """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees, depths from 1."""
+    """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees,
+    depths from 1.
+    """
     n = len(heads)
     order, place, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
@@ -49,11 +52,14 @@ def _preorder(heads):
 def _list_sets(parents, sizes, branching, sets):
     """Fill ``sets`` with the connected sets of at least 2 nodes, as far as there is room.
 
-    A set grows by nodes after its last one: the first possible node is v + 1 if v is in the set, else v + sizes[v].
-    Returns the number of sets.
+    A set grows by nodes after its last one: the first possible node is v + 1 if v is in the set,
+    else v + sizes[v]. Returns the number of sets.
     """
     filled, nodes = 0, sets.shape[1]
-    chosen, below = np.empty(nodes, np.int64), np.zeros(len(parents), np.int64)  # below: number of chosen children
+    chosen, below = (
+        np.empty(nodes, np.int64),
+        np.zeros(len(parents), np.int64),
+    )  # below: number of chosen children
     for root in range(len(parents)):
         end = root + sizes[root]
         chosen[0], k, v = root, 1, root + 1
@@ -81,7 +87,9 @@ def _list_sets(parents, sizes, branching, sets):
 
 @njit(cache=True)
 def _mix(x):
-    """Map 64 bits one to one, so that each bit depends on all bits (the finalizer of splitmix64)."""
+    """Map 64 bits one to one, so that each bit depends on all bits (the finalizer of
+    splitmix64).
+    """
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
     return x ^ (x >> uint64(31))
@@ -89,7 +97,8 @@ def _mix(x):
 
 @njit(cache=True)
 def _encode_set(members, parents, labels, relations, position, above, children, sums):
-    """Return the code of a set, its size, and bit i for each member without which the rest is connected.
+    """Return the code of a set, its size, and bit i for each member without which the rest is
+    connected.
 
     These members are leaves, and a root with one child. The last four arguments are buffers.
     """
@@ -111,7 +120,8 @@ def _encode_set(members, parents, labels, relations, position, above, children, 
 
 @njit(cache=True)
 def list_parts(heads, labels, relations, branching, room):
-    """Return the ``Parts`` of a tree, or none and whether there are more than the rows of ``room`` (limit, nodes).
+    """Return the ``Parts`` of a tree, or none and whether there are more than the rows of ``room``
+    (limit, nodes).
 
     Args:
         heads: (n,) number of each node's head; -1 for roots.
@@ -125,17 +135,27 @@ def list_parts(heads, labels, relations, branching, room):
     too_many = total >= len(room)
     if too_many:
         sets, n_sets, total, n = sets[:0], 0, 0, 0
-    codes, keys, counts = np.empty(total, np.uint64), np.empty(total, np.uint64), np.zeros(total, np.uint8)
+    codes, keys, counts = (
+        np.empty(total, np.uint64),
+        np.empty(total, np.uint64),
+        np.zeros(total, np.uint8),
+    )
     paths, inside = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.uint64)
     # The key of a set of nodes is the XOR of its members' keys.
     key_of = np.empty(n, np.uint64)
     for v in range(n):
         key_of[v] = _mix(uint64(v + 1))
     removable = np.empty(n_sets, np.int64)
-    position, above, children = np.empty(n, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    position, above, children = (
+        np.empty(n, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+    )
     sums = np.empty(nodes, np.uint64)
     for o in range(n_sets):
-        codes[o], size, mask = _encode_set(sets[o], parents, labels, relations, position, above, children, sums)
+        codes[o], size, mask = _encode_set(
+            sets[o], parents, labels, relations, position, above, children, sums
+        )
         removable[o] = mask if size > 2 else 0
         keys[o] = 0
         for i in range(size):

@@ -1,9 +1,9 @@
 """Exchanges of samples after the greedy division; Keysers et al. 2020 mention them without details.
 
-An exchange swaps a placed sample with one of the other side or of the pool, so both sizes stay the same. Exchanges are
-drawn at random and made if the score falls. Moving a compound to test gains little until the last of its samples has
-left train. Therefore hops follow: a compound is cleared from train at once, exchanges follow, and an improvement is
-kept.
+An exchange swaps a placed sample with one of the other side or of the pool, so both sizes stay the
+same. Exchanges are drawn at random and made if the score falls. Moving a compound to test gains
+little until the last of its samples has left train. Therefore hops follow: a compound is cleared
+from train at once, exchanges follow, and an improvement is kept.
 
 An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
 """
@@ -22,8 +22,8 @@ from compclip.divergence.samples import Samples
 HOPS, HOP_FRACTION = 400, 0.02
 # Exchanges tried for each sample that is cleared; the best is made.
 CLEARING = 4
-# Weights are rounded to multiples of this, so that their sums are exact: an item that has left a side weighs 0 there,
-# not 1e-17, whose tenth root is 0.02.
+# Weights are rounded to multiples of this, so that their sums are exact: an item that has left a
+# side weighs 0 there, not 1e-17, whose tenth root is 0.02.
 WEIGHT_GRID = 2.0**-24
 # A score below this counts as 0.
 REACHED = 5e-5
@@ -34,9 +34,14 @@ def tried(moves: int) -> int:
 
 
 def exchange(
-    samples: Samples, train: np.ndarray, test: np.ndarray, goal: Goal, moves: int, generator: np.random.Generator,
+    samples: Samples,
+    train: np.ndarray,
+    test: np.ndarray,
+    goal: Goal,
+    moves: int,
+    generator: np.random.Generator,
     advance: Callable[[int], object] = lambda moves: None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Return rows of train and test after exchanges; ``moves`` are tried before the hops."""
     if goal.bound:
         # Sums in a different order may differ by this.
@@ -65,7 +70,8 @@ def state_of(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     kinds = []
     for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
         matrix = sparse.csr_array(
-            (np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID, matrix.indices, matrix.indptr), matrix.shape
+            (np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID, matrix.indices, matrix.indptr),
+            matrix.shape,
         )
         kind = as_kind(matrix, alpha)
         for side, rows in enumerate(np.split(order, np.cumsum(sizes))[:2]):

@@ -1,14 +1,15 @@
 """Divide samples greedily into train and test with wanted divergences.
 
-Source: Keysers et al. 2020, with the step of the pseudocode in their walk-through. Train starts with one random sample.
-Then the side that is further behind its size takes the sample of the pool that minimizes |D_C − d_C| + |D_A − d_A|;
-scores are compared to ten decimals, and the first sample of the file wins ties. While a side has no weight, its
-divergence is undefined and counts as a deviation of 1, the maximum.
+Source: Keysers et al. 2020, with the step of the pseudocode in their walk-through. Train starts
+with one random sample. Then the side that is further behind its size takes the sample of the pool
+that minimizes |D_C − d_C| + |D_A − d_A|; scores are compared to ten decimals, and the first sample
+of the file wins ties. While a side has no weight, its divergence is undefined and counts as a
+deviation of 1, the maximum.
 
-With the weights w of a side, its exponent e (alpha for train, 1 − alpha for test) and the other side's powers o, a
-sample u with weights v adds its gain to the overlap Σ w^e o: the sum over its items of ((w + v)^e − w^e) o. Placing a
-sample changes only the gains of samples that share an item with it. So all scores of a step cost one pass over the
-pool, regardless of the number of items.
+With the weights w of a side, its exponent e (alpha for train, 1 − alpha for test) and the other
+side's powers o, a sample u with weights v adds its gain to the overlap Σ w^e o: the sum over its
+items of ((w + v)^e − w^e) o. Placing a sample changes only the gains of samples that share an item
+with it. So all scores of a step cost one pass over the pool, regardless of the number of items.
 """
 
 from collections.abc import Callable
@@ -33,11 +34,20 @@ class Division:
 
 
 def greedy(
-    samples: Samples, n_train: int, n_test: int, goal: Goal, first: int,
+    samples: Samples,
+    n_train: int,
+    n_test: int,
+    goal: Goal,
+    first: int,
     advance: Callable[[int], object] = lambda n: None,
-) -> Division:  # fmt: skip
-    """Divide ``samples`` for the D_A and D_C of ``goal``, starting with sample ``first`` in train."""
-    atoms, compounds = as_kind(samples.atoms, ATOMS_ALPHA), as_kind(samples.compounds, COMPOUNDS_ALPHA)
+) -> Division:
+    """Divide ``samples`` for the D_A and D_C of ``goal``, starting with sample ``first`` in
+    train.
+    """
+    atoms, compounds = (
+        as_kind(samples.atoms, ATOMS_ALPHA),
+        as_kind(samples.compounds, COMPOUNDS_ALPHA),
+    )
     side_of = np.full(len(samples), -1, np.int8)
     steps = n_train + n_test
     taken, reached = np.zeros(steps, np.int64), np.full((2, steps), np.nan)

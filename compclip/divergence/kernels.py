@@ -1,7 +1,8 @@
 """Compiled kernels for dividing samples: gains of the greedy algorithm, and exchanges.
 
-The overlap is Σ train^alpha test^(1 − alpha) over the weights of atoms or of compounds. Functions that call each other
-are in one file, because numba's cache of a function ignores changes in other files.
+The overlap is Σ train^alpha test^(1 − alpha) over the weights of atoms or of compounds. Functions
+that call each other are in one file, because numba's cache of a function ignores changes in other
+files.
 """
 
 from typing import NamedTuple
@@ -26,16 +27,24 @@ class Goal(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Atoms or compounds: the weights of samples by item, the sides of a division, and scratch space."""
+    """Atoms or compounds: the weights of samples by item, the sides of a division, and scratch
+    space.
+    """
 
     exponents: np.ndarray  # of train (0) and of test (1)
-    starts: np.ndarray  # begins of each sample's entries in ``items`` and ``item_weights``, and the end
+    starts: (
+        np.ndarray
+    )  # begins of each sample's entries in ``items`` and ``item_weights``, and the end
     items: np.ndarray
     item_weights: np.ndarray
     sample_totals: np.ndarray
-    holder_starts: np.ndarray  # begins of each item's entries in ``holders`` and ``holder_weights``, and the end
+    holder_starts: (
+        np.ndarray
+    )  # begins of each item's entries in ``holders`` and ``holder_weights``, and the end
     holders: np.ndarray  # samples
-    holder_weights: np.ndarray  # ascending for each item, so that equal weights are raised to a power only once
+    holder_weights: (
+        np.ndarray
+    )  # ascending for each item, so that equal weights are raised to a power only once
     weights: np.ndarray  # 2 × items: weights in train and in test
     powers: np.ndarray  # weights to the power of the side's exponent
     totals: np.ndarray  # 2
@@ -62,12 +71,22 @@ def as_kind(matrix: sparse.csr_array, alpha: float) -> Kind:
     order = np.lexsort((rows, matrix.data, matrix.indices))
     counts = np.bincount(matrix.indices, minlength=n_items)
     return Kind(
-        np.array([alpha, 1 - alpha]), matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data,
-        np.asarray(matrix.sum(axis=1)).ravel(), np.concatenate([[0], counts.cumsum()]), rows[order],
-        matrix.data[order], weights=np.zeros((2, n_items)), powers=np.zeros((2, n_items)), totals=np.zeros(2),
-        overlap=np.zeros(1), gains=np.zeros((2, n)), change=np.zeros(n_items),
+        np.array([alpha, 1 - alpha]),
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int64),
+        matrix.data,
+        np.asarray(matrix.sum(axis=1)).ravel(),
+        np.concatenate([[0], counts.cumsum()]),
+        rows[order],
+        matrix.data[order],
+        weights=np.zeros((2, n_items)),
+        powers=np.zeros((2, n_items)),
+        totals=np.zeros(2),
+        overlap=np.zeros(1),
+        gains=np.zeros((2, n)),
+        change=np.zeros(n_items),
         touched=np.zeros(2 * int(sizes.max()), np.int64),
-    )  # fmt: skip
+    )
 
 
 @njit(cache=True)
@@ -103,8 +122,12 @@ def renew(kind):
             weight = kind.holder_weights[i]
             if weight != last:
                 last = weight
-                on_train = (power(kind.weights[TRAIN, item] + weight, kind.exponents[TRAIN]) - train) * test
-                on_test = (power(kind.weights[TEST, item] + weight, kind.exponents[TEST]) - test) * train
+                on_train = (
+                    power(kind.weights[TRAIN, item] + weight, kind.exponents[TRAIN]) - train
+                ) * test
+                on_test = (
+                    power(kind.weights[TEST, item] + weight, kind.exponents[TEST]) - test
+                ) * train
             kind.gains[TRAIN, kind.holders[i]] += on_train
             kind.gains[TEST, kind.holders[i]] += on_test
 
@@ -125,9 +148,16 @@ def place(kind, sample, side):
             weight = kind.holder_weights[i]
             if weight != last:
                 last = weight
-                here = power(new + weight, exponent) - new_power - power(old + weight, exponent) + old_power
+                here = (
+                    power(new + weight, exponent)
+                    - new_power
+                    - power(old + weight, exponent)
+                    + old_power
+                )
                 here *= beside_power
-                there = (power(beside + weight, other_exponent) - beside_power) * (new_power - old_power)
+                there = (power(beside + weight, other_exponent) - beside_power) * (
+                    new_power - old_power
+                )
             kind.gains[side, kind.holders[i]] += here
             kind.gains[other, kind.holders[i]] += there
         kind.weights[side, item], kind.powers[side, item] = new, new_power
@@ -136,7 +166,9 @@ def place(kind, sample, side):
 
 @njit(cache=True)
 def divergence_with(kind, sample, side, other_power):
-    """Return the divergence once ``sample`` is on ``side``; ``other_power`` is the power of the other side's total."""
+    """Return the divergence once ``sample`` is on ``side``; ``other_power`` is the power of the
+    other side's total.
+    """
     total = kind.totals[side] + kind.sample_totals[sample]
     if total == 0.0 or other_power == 0.0:
         return np.nan
@@ -146,7 +178,9 @@ def divergence_with(kind, sample, side, other_power):
 
 @njit(cache=True)
 def take_samples(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
-    """Run steps ``begin`` to ``end`` of the greedy algorithm: fill ``side_of``, ``taken`` and ``reached``."""
+    """Run steps ``begin`` to ``end`` of the greedy algorithm: fill ``side_of``, ``taken`` and
+    ``reached``.
+    """
     placed = np.array([np.sum(side_of == TRAIN), np.sum(side_of == TEST)])
     for step in range(begin, end):
         side = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
@@ -158,7 +192,9 @@ def take_samples(atoms, compounds, goal, sizes, side_of, taken, reached, begin, 
             if side_of[sample] < 0:
                 atom = divergence_with(atoms, sample, side, atom_power)
                 compound = divergence_with(compounds, sample, side, compound_power)
-                rounded = np.rint((deviation(compound, goal.compound) + deviation(atom, goal.atom)) * SCORE_SCALE)
+                rounded = np.rint(
+                    (deviation(compound, goal.compound) + deviation(atom, goal.atom)) * SCORE_SCALE
+                )
                 if rounded < lowest:
                     lowest, best = rounded, sample
                     reached[0, step], reached[1, step] = atom, compound
@@ -170,7 +206,9 @@ def take_samples(atoms, compounds, goal, sizes, side_of, taken, reached, begin, 
 
 @njit(cache=True)
 def after_exchange_of(kind, out, into, side, both):
-    """Return divergence and overlap once ``into`` replaces ``out`` on ``side``; if ``both``, also the reverse."""
+    """Return divergence and overlap once ``into`` replaces ``out`` on ``side``; if ``both``, also
+    the reverse.
+    """
     other, count = 1 - side, 0
     for sample, sign in ((out, -1.0), (into, 1.0)):
         for j in range(kind.starts[sample], kind.starts[sample + 1]):
@@ -191,7 +229,9 @@ def after_exchange_of(kind, out, into, side, both):
     here, there = kind.totals[side] + more, kind.totals[other] - (more if both else 0.0)
     if here == 0.0 or there == 0.0:
         return np.nan, overlap
-    return 1.0 - overlap / (power(here, kind.exponents[side]) * power(there, kind.exponents[other])), overlap
+    return 1.0 - overlap / (
+        power(here, kind.exponents[side]) * power(there, kind.exponents[other])
+    ), overlap
 
 
 @njit(cache=True)
@@ -220,8 +260,15 @@ def sum_up(state):
 
 @njit(cache=True)
 def after_exchange(state, goal, i, j):
-    """Return the score and both overlaps after an exchange of the samples at ``i``, which is placed, and ``j``."""
-    out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
+    """Return the score and both overlaps after an exchange of the samples at ``i``, which is
+    placed, and ``j``.
+    """
+    out, into, n_train, placed = (
+        state.order[i],
+        state.order[j],
+        state.sizes[TRAIN],
+        state.sizes.sum(),
+    )
     side = TRAIN if i < n_train else TEST
     atom, atom_overlap = after_exchange_of(state.atoms, out, into, side, j < placed)
     compound, compound_overlap = after_exchange_of(state.compounds, out, into, side, j < placed)
@@ -230,8 +277,15 @@ def after_exchange(state, goal, i, j):
 
 @njit(cache=True)
 def make_exchange(state, i, j, overlaps):
-    """Exchange the samples at ``i`` and ``j``; ``overlaps`` are those that ``after_exchange`` returns."""
-    out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
+    """Exchange the samples at ``i`` and ``j``; ``overlaps`` are those that ``after_exchange``
+    returns.
+    """
+    out, into, n_train, placed = (
+        state.order[i],
+        state.order[j],
+        state.sizes[TRAIN],
+        state.sizes.sum(),
+    )
     side = TRAIN if i < n_train else TEST
     swap(state.atoms, out, into, side, j < placed, overlaps[0])
     swap(state.compounds, out, into, side, j < placed, overlaps[1])
@@ -262,10 +316,12 @@ def descend(state, goal, draws):
 
 @njit(cache=True)
 def clear(state, goal, compound, luck):
-    """Move all samples with ``compound`` out of train; return False, unchanged, if there are too few other samples.
+    """Move all samples with ``compound`` out of train; return False, unchanged, if there are too
+    few other samples.
 
     Args:
-        luck: (n_train, tries) numbers in [0, 1) that select the samples tried in exchange for each; the best is used.
+        luck: (n_train, tries) numbers in [0, 1) that select the samples tried in exchange for each;
+            the best is used.
     """
     order, n, n_train = state.order, len(state.order), state.sizes[TRAIN]
     holds = np.zeros(n, np.bool_)

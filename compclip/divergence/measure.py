@@ -18,18 +18,20 @@ from compclip.divergence.samples import Rows, Samples, make_samples, read_sample
 
 
 class MeasureSamples(Command):
-    """Measure the atom and compound divergence of test from train (DBCA: Keysers et al. 2020), for any samples.
+    """Measure the atom and compound divergence of test from train (DBCA: Keysers et al. 2020), for
+    any samples.
 
     Each line of a file is a sample:
 
         {"atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
-        {"atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
+        {"atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0,
+        2]]}]}
 
-    A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
-    edges, ordered pairs of those indices with an optional label as third item. Compounds with structure are weighed by
-    W(G, R) over train and test together, and the 100,000 heaviest are kept. Prints JSON: both divergences (0: equal
-    distributions, 1: nothing in common), and their mean and population standard deviation over random divisions at the
-    same sizes.
+    A compound is a string, counted like an atom, or has structure: indices into the sample's atoms,
+    and edges, ordered pairs of those indices with an optional label as third item. Compounds with
+    structure are weighed by W(G, R) over train and test together, and the 100,000 heaviest are
+    kept. Prints JSON: both divergences (0: equal distributions, 1: nothing in common), and their
+    mean and population standard deviation over random divisions at the same sizes.
     """
 
     train: Path = Field(description="samples of train, one JSON object per line")
@@ -46,11 +48,15 @@ def measure(samples: Samples, train: Rows, test: Rows) -> tuple[float, float]:
 def random_baseline(
     samples: Samples, n_train: int, n_test: int, shuffles: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side is empty."""
+    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side is
+    empty.
+    """
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(samples))
-        train, test = (samples.totals(rows) for rows in (order[:n_train], order[n_train : n_train + n_test]))
+        train, test = (
+            samples.totals(rows) for rows in (order[:n_train], order[n_train : n_train + n_test])
+        )
         for kind, alpha in enumerate((ATOMS_ALPHA, COMPOUNDS_ALPHA)):
             with suppress(UserError):
                 result[shuffle, kind] = divergence(train[kind], test[kind], alpha)
@@ -71,11 +77,13 @@ def measure_divergence(
         seed: of the random divisions.
 
     Returns:
-        atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and
-        the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
+        atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in
+        common), the mean and the standard deviation of both over random divisions (random_atom_mean
+        and so on), and counts.
 
     Raises:
-        UserError: a sample has another form (train and test are numbered together), or a side weighs nothing.
+        UserError: a sample has another form (train and test are numbered together), or a side
+            weighs nothing.
     """
     samples, n = make_samples([*train, *test]), len(train)
     return divergence_report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
@@ -88,11 +96,24 @@ def divergence_report(
     random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
     values = {"atom_divergence": atom, "compound_divergence": compound}
     for name, moment in (("mean", random.mean(axis=0)), ("std", random.std(axis=0))):
-        values |= {f"random_{kind}_{name}": float(moment[i]) for i, kind in enumerate(("atom", "compound"))}
+        values |= {
+            f"random_{kind}_{name}": float(moment[i]) for i, kind in enumerate(("atom", "compound"))
+        }
     counts = {"atoms": len(samples.atom_names), "compounds": len(samples.compound_names)}
-    return {"train": len(train), "test": len(test), **counts, **values, "shuffles": shuffles, "seed": seed}
+    return {
+        "train": len(train),
+        "test": len(test),
+        **counts,
+        **values,
+        "shuffles": shuffles,
+        "seed": seed,
+    }
 
 
 def main(command: MeasureSamples) -> None:
     samples, (train, test) = read_samples(command.train, command.test)
-    print(json.dumps(divergence_report(samples, train, test, command.shuffles, command.seed), indent=2))
+    print(
+        json.dumps(
+            divergence_report(samples, train, test, command.shuffles, command.seed), indent=2
+        )
+    )

@@ -1,4 +1,6 @@
-"""Images as samples by the definition ``pairs``: adjectives and nouns are atoms, pairs are compounds."""
+"""Images as samples by the definition ``pairs``: adjectives and nouns are atoms, pairs are
+compounds.
+"""
 
 from collections.abc import Sequence
 
@@ -11,14 +13,18 @@ from compclip.core.tables import CAPTION_KEY
 from compclip.divergence.samples import Samples
 
 
-def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range) -> Samples:
+def pair_samples(
+    occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range
+) -> Samples:
     """Return a sample for each of ``sample_ids``, in order; samples without ranked pairs are empty.
 
-    Each occurrence of a ranked pair counts as one of the atoms ``adjective:red`` and ``noun:wing`` and one of the
-    compound ``red_wing``. Disputed occurrences count too: pairs are held out by the union of surface and parse, so a
-    held-out pair has weight 0 in train, and a pair with weight 0 in train can be held out.
+    Each occurrence of a ranked pair counts as one of the atoms ``adjective:red`` and ``noun:wing``
+    and one of the compound ``red_wing``. Disputed occurrences count too: pairs are held out by the
+    union of surface and parse, so a held-out pair has weight 0 in train, and a pair with weight 0
+    in train can be held out.
 
-    ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are skipped.
+    ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are
+    skipped.
     """
     row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
     # Names are made for distinct pairs only: for all occurrences, they would take gigabytes.
@@ -36,14 +42,17 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     # Entries at the same place are added.
     ones, of_atoms = np.ones(2 * len(rows)), (rows_of_atoms, atom_columns)
     atoms = sparse.csr_array((ones, of_atoms), (len(row), len(atom_names)))
-    compounds = sparse.csr_array((ones[: len(rows)], (rows, pair_columns[kinds])), (len(row), len(compound_names)))
+    compounds = sparse.csr_array(
+        (ones[: len(rows)], (rows, pair_columns[kinds])), (len(row), len(compound_names))
+    )
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the occurrences of ``pairs`` in the swapped captions, with the changed adjectives.
 
-    Also returns the number of changes without an occurrence: a published swap may change other words.
+    Also returns the number of changes without an occurrence: a published swap may change other
+    words.
     """
     place = [*CAPTION_KEY, "adjective_start"]
     rows = [
@@ -51,7 +60,11 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
         for row in swapped.itertuples(index=False)
         for change in row.changes
     ]
-    changes = pd.DataFrame(rows, columns=[*place, "new"]).astype(pairs[place].dtypes.to_dict()).drop_duplicates(place)
+    changes = (
+        pd.DataFrame(rows, columns=[*place, "new"])
+        .astype(pairs[place].dtypes.to_dict())
+        .drop_duplicates(place)
+    )
     occurrences = pairs.merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
     lost = len(changes) - len(changes.merge(occurrences[place].drop_duplicates(), on=place))
     occurrences = occurrences.merge(changes, on=place, how="left")

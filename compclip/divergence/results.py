@@ -20,7 +20,9 @@ def read_divergences(place: Path) -> pd.DataFrame:
     return read_table(place / "divergence.parquet", DIVERGENCE)
 
 
-def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
+def measured(
+    divergences: pd.DataFrame, definition: str, split: str, texts: str
+) -> Mapping[str, Any]:
     """Return the row of one measurement, empty if there is none."""
     key = {"definition": definition, "split": split, "texts": texts}
     rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
@@ -33,18 +35,25 @@ def three_decimals(value: float) -> str:
 
 
 def random_share(row: Mapping[str, Any], kind: str) -> str:
-    """Return mean and standard deviation over random divisions, as text; ``kind`` is ``atom`` or ``compound``."""
+    """Return mean and standard deviation over random divisions, as text; ``kind`` is ``atom`` or
+    ``compound``.
+    """
     mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
     return three_decimals(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
 
 
 def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[Line]:
-    """Return a line for each kind of part: by test split, its divergence with the random one, None if not measured."""
+    """Return a line for each kind of part: by test split, its divergence with the random one, None
+    if not measured.
+    """
     lines = []
     for (definition, kind), name in PART_NAMES.items():
         unit = kind.removesuffix("s")
         rows = [measured(divergences, definition, split, texts) for split in TESTS]
-        cells = [TableCell(three_decimals(r[f"{unit}_divergence"]), random_share(r, unit)) if r else None for r in rows]
+        cells = [
+            TableCell(three_decimals(r[f"{unit}_divergence"]), random_share(r, unit)) if r else None
+            for r in rows
+        ]
         if any(cells):
             lines.append(Line(f"{kind}: {name}", cells))
     return lines
@@ -56,7 +65,9 @@ def divergence_note(divergences: pd.DataFrame) -> str:
         return ""
     shuffles = int(divergences["shuffles"].iloc[0])
     return (
-        "Divergence of train from the prompts, 0 (equal) to 1 (nothing in common): D_A of the atoms, D_C of the"
+        "Divergence of train from the prompts, 0 (equal) to 1 (nothing in common): D_A of the "
+        "atoms, D_C of the"
         " compounds (Keysers et al. 2020); random: mean and standard deviation over"
-        f" {shuffles} random divisions of the same images at the same sizes, test's with as many captions."
+        f" {shuffles} random divisions of the same images at the same sizes, test's with as many "
+        "captions."
     )

@@ -52,7 +52,9 @@ class Bags(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """Functions that name an atom or a compound by its number, and sum the weights of all over samples."""
+    """Functions that name an atom or a compound by its number, and sum the weights of all over
+    samples.
+    """
 
     atom_name: Callable[[int], str]
     compound_name: Callable[[int], str]
@@ -69,11 +71,17 @@ def join(one: Bags, other: Bags) -> Bags:
     return Bags(begins, np.concatenate((one.items, other.items)))
 
 
-def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
-    """Return samples of a bag of atoms and a bag of compounds each (weights by name); columns are sorted by name."""
+def from_bags(
+    atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]
+) -> Samples:
+    """Return samples of a bag of atoms and a bag of compounds each (weights by name); columns are
+    sorted by name.
+    """
     matrices, names = [], []
     for bags in (atoms, compounds):
-        columns, distinct = pd.factorize(np.array([name for bag in bags for name in bag], object), sort=True)
+        columns, distinct = pd.factorize(
+            np.array([name for bag in bags for name in bag], object), sort=True
+        )
         rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
         weights = np.array([weight for bag in bags for weight in bag.values()], float)
         matrices.append(sparse.csr_array((weights, (rows, columns)), (len(bags), len(distinct))))
@@ -104,7 +112,11 @@ class SampleLine(BaseModel):
     def _check_places(self) -> Self:
         for compound in self.compounds:
             if isinstance(compound, Compound):
-                where, nodes, last = f"compound {compound.name!r}", set(compound.atoms), len(self.atoms) - 1
+                where, nodes, last = (
+                    f"compound {compound.name!r}",
+                    set(compound.atoms),
+                    len(self.atoms) - 1,
+                )
                 require(nodes <= set(range(last + 1)), where, f"expected indices from 0 to {last}")
                 inside = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
                 require(inside, where, "an edge has an end outside the compound's atoms")
@@ -118,14 +130,20 @@ CompoundPlace = tuple[str, frozenset[object]]
 def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[str, float]]:
     """Return the weights W(G,R) above 0 of each sample (Keysers et al. 2020, section 2.1).
 
-    W(G,R) is the maximum, over the occurrences g of G in R, of one minus the maximum of P(G'|G) over the compounds G'
-    with an occurrence in R that strictly contains g. P(G'|G) is the fraction of the samples with G in which an
-    occurrence of G' contains one of G. An occurrence that no other contains weighs 1.
+    W(G,R) is the maximum, over the occurrences g of G in R, of one minus the maximum of P(G'|G)
+    over the compounds G' with an occurrence in R that strictly contains g. P(G'|G) is the fraction
+    of the samples with G in which an occurrence of G' contains one of G. An occurrence that no
+    other contains weighs 1.
     """
     having, both = Counter[str](), Counter[tuple[str, str]]()
     around = []
     for sample in track(samples, len(samples), "samples weighed"):
-        around.append([(name, {other for other, larger in sample if inside < larger}) for name, inside in sample])
+        around.append(
+            [
+                (name, {other for other, larger in sample if inside < larger})
+                for name, inside in sample
+            ]
+        )
         having.update({name for name, _ in sample})
         both.update({(name, other) for name, others in around[-1] for other in others})
     weights = []
@@ -139,38 +157,56 @@ def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[s
 
 
 def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
-    """Return the samples of all files (one per line), weighed together, and the rows of each file."""
+    """Return the samples of all files (one per line), weighed together, and the rows of each
+    file.
+    """
     of_files = [read_lines(path) for path in paths]
     samples = make_samples([line for lines in of_files for line in lines])
-    return samples, np.split(np.arange(len(samples)), np.cumsum([len(lines) for lines in of_files[:-1]]))
+    return samples, np.split(
+        np.arange(len(samples)), np.cumsum([len(lines) for lines in of_files[:-1]])
+    )
 
 
 def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
-    """Return samples of atoms and compounds; only the heaviest compounds with structure are kept, ties by name.
+    """Return samples of atoms and compounds; only the heaviest compounds with structure are kept,
+    ties by name.
 
     Args:
-        lines: a mapping for each sample, with ``atoms`` (names, repeated as they occur) and ``compounds`` (names, or
-            mappings with name, atoms and edges).
+        lines: a mapping for each sample, with ``atoms`` (names, repeated as they occur) and
+            ``compounds`` (names, or mappings with name, atoms and edges).
 
     Raises:
-        UserError: a sample has another form, or a compound is a name in one sample and has structure in another.
+        UserError: a sample has another form, or a compound is a name in one sample and has
+            structure in another.
     """
     try:
         checked = TypeAdapter(list[SampleLine]).validate_python(lines, strict=False)
     except ValidationError as error:
         raise UserError(f"samples: {_last_fault(error)}") from None
-    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
+    strings = [
+        Counter(compound for compound in line.compounds if isinstance(compound, str))
+        for line in checked
+    ]
     structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
-    structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
-    both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
-    fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
+    structures = [
+        [(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured
+    ]
+    both = {name for bag in strings for name in bag} & {
+        name for sample in structures for name, _ in sample
+    }
+    fault = (
+        f"compound {min(both, default='')!r} is a string in one line and has structure in another"
+    )
     require(not both, "samples", fault)
     weights, total = structure_weights(structures), Counter[str]()
     for of_sample in weights:
         total.update(of_sample)
     # sums of equal weights can differ in the last digits
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:KEPT_STRUCTURES])
-    kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
+    kept = [
+        {name: weight for name, weight in of_sample.items() if name in heaviest}
+        for of_sample in weights
+    ]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
     return from_bags([Counter(line.atoms) for line in checked], bags)
 

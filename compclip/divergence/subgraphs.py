@@ -1,11 +1,13 @@
 """Find the compounds of dependency trees (Keysers et al. 2020, section 2.1 and appendix L.4).
 
-A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: 2
-to ``nodes`` words, each with at most ``branching`` children inside it, or a downward path of any length.
+A compound is a connected part of a tree, identified by its words and relations regardless of the
+order of children: 2 to ``nodes`` words, each with at most ``branching`` children inside it, or a
+downward path of any length.
 
-The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over G' around g of
-P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / samples(G). This falls as G' grows, and
-two nested compounds have one of every size in between, so it suffices to consider compounds that are one node larger.
+The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over
+G' around g of P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') /
+samples(G). This falls as G' grows, and two nested compounds have one of every size in between, so
+it suffices to consider compounds that are one node larger.
 """
 
 import hashlib
@@ -33,7 +35,9 @@ UNQUOTED = re.compile(r"[^\s():\"]+")
 
 @njit(cache=True)
 def _excess(number, compounds, inner, inner_counts):
-    """Return samples(G) - samples(G') of each occurrence; G' is the most frequent compound with one more node."""
+    """Return samples(G) - samples(G') of each occurrence; G' is the most frequent compound with one
+    more node.
+    """
     largest, at = np.zeros(len(compounds), np.int32), 0
     for o in range(len(compounds)):
         value = number[compounds[o]]
@@ -47,10 +51,12 @@ def _excess(number, compounds, inner, inner_counts):
 
 @njit(cache=True)
 def _sum(sample_begins, texts, begins, compounds, excess, n):
-    """Return, for each of ``n`` compounds, the sum over samples of the largest excess of its occurrences there.
+    """Return, for each of ``n`` compounds, the sum over samples of the largest excess of its
+    occurrences there.
 
     With an excess of samples(G) - samples(G'), this is the sum of samples(G) W(G,R).
-    ``latest`` packs the last sample of each compound and the maximum in it into one number, for a single read.
+    ``latest`` packs the last sample of each compound and the maximum in it into one number, for a
+    single read.
     """
     latest, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for r in range(len(sample_begins) - 1):
@@ -71,7 +77,9 @@ class Forest:
         self.offsets = np.cumsum([0, *(len(tree.heads) for tree in trees)])
         self.heads = np.array([head for tree in trees for head in tree.heads], np.int32)
         self.label_names, self.labels, self._label_hashes = _encode([tree.labels for tree in trees])
-        self.relation_names, self.relations, self._relation_hashes = _encode([tree.relations for tree in trees])
+        self.relation_names, self.relations, self._relation_hashes = _encode(
+            [tree.relations for tree in trees]
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -81,20 +89,32 @@ class Forest:
 
     def parts(self, text: int, branching: int, room: np.ndarray) -> tuple[Parts, bool]:
         nodes = self.nodes(text)
-        labels, relations = self._label_hashes[self.labels[nodes]], self._relation_hashes[self.relations[nodes]]
+        labels, relations = (
+            self._label_hashes[self.labels[nodes]],
+            self._relation_hashes[self.relations[nodes]],
+        )
         return list_parts(self.heads[nodes], labels, relations, branching, room)
 
 
 def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the distinct words, sorted; the position of each word among them; and the words' 64-bit hashes."""
-    codes, names = pd.factorize(np.array([word for of_text in words for word in of_text], object), sort=True)
-    hashes = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
+    """Return the distinct words, sorted; the position of each word among them; and the words'
+    64-bit hashes.
+    """
+    codes, names = pd.factorize(
+        np.array([word for of_text in words for word in of_text], object), sort=True
+    )
+    hashes = [
+        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+        for name in names
+    ]
     return names.tolist(), codes.astype(np.int32), np.array(hashes, np.uint64)
 
 
 @dataclass(frozen=True)
 class FoundSubgraphs:
-    """The occurrences of compounds in a forest: texts are searched once, then any samples can be weighed."""
+    """The occurrences of compounds in a forest: texts are searched once, then any samples can be
+    weighed.
+    """
 
     forest: Forest
     branching: int
@@ -109,7 +129,9 @@ class FoundSubgraphs:
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
-        """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted, words with signs quoted."""
+        """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted, words with
+        signs quoted.
+        """
         unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
         # Compounds are numbered in the order of the texts.
         texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
@@ -121,7 +143,10 @@ class FoundSubgraphs:
     def _name(self, text: int, compounds: Sequence[int]) -> None:
         parts, _ = self.forest.parts(text, self.branching, self.room)
         nodes = self.forest.nodes(text)
-        labels, relations = self.forest.labels[nodes][parts.order], self.forest.relations[nodes][parts.order]
+        labels, relations = (
+            self.forest.labels[nodes][parts.order],
+            self.forest.relations[nodes][parts.order],
+        )
         for compound in compounds:
             o = self.first[compound] - self.begins[text]
             if o < len(parts.sets):
@@ -141,15 +166,21 @@ class FoundSubgraphs:
                 if v == members[0]:
                     self._names[compound] = name
                 else:
-                    children[parts.parents[v]].append(f"{self.forest.relation_names[relations[v]]}:{name}")
+                    children[parts.parents[v]].append(
+                        f"{self.forest.relation_names[relations[v]]}:{name}"
+                    )
 
     def weigh(self, pool: Bags, keep: int) -> Weighing:
-        """Return the weighing by P(G'|G) and the ``keep`` heaviest compounds in ``pool``, samples of the forest."""
+        """Return the weighing by P(G'|G) and the ``keep`` heaviest compounds in ``pool``, samples
+        of the forest.
+        """
         ones = np.ones(len(self.compounds), np.int32)
         number = _sum(*pool, self.begins, self.compounds, ones, len(self.first)).astype(np.int32)
         excess = _excess(number, self.compounds, self.inner, self.inner_counts)
         total = _sum(*pool, self.begins, self.compounds, excess, len(self.first))
-        kept = self._heaviest(np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep)
+        kept = self._heaviest(
+            np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep
+        )
         column = np.full(len(self.first), -1, np.int32)
         column[kept] = np.arange(len(kept))
         columns = column[self.compounds]
@@ -163,10 +194,14 @@ class FoundSubgraphs:
             labels = np.bincount(self.forest.labels, words, len(self.forest.label_names))
             return Totals(labels, _sum(*samples, begins, columns, excess, len(kept)) / number[kept])
 
-        return Weighing(self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals)
+        return Weighing(
+            self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals
+        )
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
-        """Return the ``keep`` compounds of largest weight above 0, ties by name, in the same order for all forests."""
+        """Return the ``keep`` compounds of largest weight above 0, ties by name, in the same order
+        for all forests.
+        """
         heavy = np.flatnonzero(weights)
         if len(heavy) > keep:
             least = np.partition(weights[heavy], -keep)[-keep]
@@ -178,14 +213,20 @@ class FoundSubgraphs:
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
-    """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
+    """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all
+    downward paths.
 
-    Compounds are identified by 64-bit hashes of words and relations: among ten million, two collide with probability
-    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped and marked.
+    Compounds are identified by 64-bit hashes of words and relations: among ten million, two collide
+    with probability 3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped and
+    marked.
     """
     room, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0
     skipped = np.zeros(len(forest), bool)
-    codes, inner, inner_counts = [np.empty(0, np.uint64)], [np.empty(0, np.int32)], [np.empty(0, np.uint8)]
+    codes, inner, inner_counts = (
+        [np.empty(0, np.uint64)],
+        [np.empty(0, np.int32)],
+        [np.empty(0, np.uint8)],
+    )
     with Progress(len(forest), "texts") as progress:
         for text in range(len(forest)):
             parts, skipped[text] = forest.parts(text, branching, room)
@@ -203,4 +244,6 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundS
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
     within = np.concatenate(inner), np.concatenate(inner_counts)
-    return FoundSubgraphs(forest, branching, room, begins, compounds, distinct, first, *within, skipped)
+    return FoundSubgraphs(
+        forest, branching, room, begins, compounds, distinct, first, *within, skipped
+    )

@@ -18,7 +18,8 @@ class Generator(Section):
     kind: str = Field(description="a file in compclip/generate/generators; default: the name")
     training_data: TrainingData | None = Field(
         None,
-        description="what the model was trained on: split (train images of this split alone), other or unknown;"
+        description="what the model was trained on: split (train images of this split alone), "
+        "other or unknown;"
         " null: unknown for images in a folder and models, whose verdict it decides",
     )
     options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
@@ -32,7 +33,9 @@ class Generator(Section):
         own: dict[str, Any] = {"kind": value.get("name"), "options": {}}
         own |= {key: value[key] for key in cls.model_fields if key in value}
         if isinstance(own["options"], dict):
-            own["options"] = own["options"] | {key: value[key] for key in value if key not in cls.model_fields}
+            own["options"] = own["options"] | {
+                key: value[key] for key in value if key not in cls.model_fields
+            }
         return own
 
     @model_validator(mode="after")
@@ -51,7 +54,9 @@ class Generator(Section):
         return self.training_data or load_kind(self.kind).TRAINING_DATA
 
     def settings(self, composition: str) -> Any:
-        """Return the checked settings of the kind; the composition's name replaces {composition} in texts."""
+        """Return the checked settings of the kind; the composition's name replaces {composition} in
+        texts.
+        """
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
         return load_kind(self.kind).Settings.model_validate(options)
@@ -61,7 +66,9 @@ class GenerateConfig(Section):
     """The images to be judged."""
 
     generators: list[Generator] = Field(
-        default_factory=lambda: [Generator(name=kind, kind=kind) for kind in ("photographs", "habit", "stand_ins")],
+        default_factory=lambda: [
+            Generator(name=kind, kind=kind) for kind in ("photographs", "habit", "stand_ins")
+        ],
         description="none: only the captions are split",
     )
 

@@ -17,26 +17,37 @@ MISSING_NAMED = 20
 
 def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     """Return counts of images by split and status, and the first missing or unreadable ones."""
-    counts = {split: Counter(statuses) for split, statuses in manifest.groupby("split", sort=False)["status"]}
+    counts = {
+        split: Counter(statuses)
+        for split, statuses in manifest.groupby("split", sort=False)["status"]
+    }
     splits = {split: {name: count[name] for name in STATUSES} for split, count in counts.items()}
     result: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
-        names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(MISSING_NAMED).itertuples()]
+        names = [
+            f"{r.split} {r.image_id} {r.caption_id} {r.draw}"
+            for r in rows.head(MISSING_NAMED).itertuples()
+        ]
         result[status] = {"count": len(rows), "names": names}
         if names:
-            log.warning("%d of %d images are %s, first: %s", len(rows), len(manifest), status, names[0])
+            log.warning(
+                "%d of %d images are %s, first: %s", len(rows), len(manifest), status, names[0]
+            )
     return result
 
 
-def generate_images(generator: Generator, prompts: pd.DataFrame, context: Context, contents: str = "") -> Generated:
+def generate_images(
+    generator: Generator, prompts: pd.DataFrame, context: Context, contents: str = ""
+) -> Generated:
     """Run one generator over the prompts.
 
     Args:
         generator: name, kind and settings.
         prompts: columns of ``tables.PROMPTS``; splits that the kind does not serve are skipped.
         context: tables that the kind reads, and the folder of the images.
-        contents: fingerprint of the user's files that the kind reads; they must not change meanwhile.
+        contents: fingerprint of the user's files that the kind reads; they must not change
+            meanwhile.
 
     Returns:
         The manifest, in the order of the prompts; the scenes, if the kind knows them; the summary.

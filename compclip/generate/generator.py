@@ -1,4 +1,6 @@
-"""The interface of a generator kind: a module of ``generators/`` that defines the fields of ``Kind``."""
+"""The interface of a generator kind: a module of ``generators/`` that defines the fields of
+``Kind``.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +30,8 @@ class Settings(Section):
 class Context:
     """Where a generator reads and writes.
 
-    An image is written to ``folder / file_name``, with the prompt's ``file_name``; its path in the manifest, relative
-    to the results folder, is ``f"{place}/{file_name}"``.
+    An image is written to ``folder / file_name``, with the prompt's ``file_name``; its path in the
+    manifest, relative to the results folder, is ``f"{place}/{file_name}"``.
     """
 
     tables: Mapping[str, pd.DataFrame]  # the kind's ``TABLES``, by name
@@ -39,7 +41,9 @@ class Context:
     seed: int
     cache: Path = Path(".cache")
     threads: int = 2
-    results: Path = Path("results")  # to which the paths of ``images``, the real images, are relative
+    results: Path = Path(
+        "results"
+    )  # to which the paths of ``images``, the real images, are relative
 
 
 @dataclass(frozen=True)
@@ -52,18 +56,25 @@ class Generated:
 
 
 class Kind(plugins.Interface):
-    """What a generator kind defines; ``Settings`` are those of an entry of ``generate.generators``."""
+    """What a generator kind defines; ``Settings`` are those of an entry of
+    ``generate.generators``.
+    """
 
-    generate: Callable[..., Generated]  # (settings, prompts, context): an image for each row of prompts
+    generate: Callable[
+        ..., Generated
+    ]  # (settings, prompts, context): an image for each row of prompts
     ABOUT: str = ""  # on the page
     # that it serves
     # A generator of no split would make no image.
-    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = Field(TESTS, min_length=1)  # type: ignore[arg-type]
+    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = Field(
+        TESTS, min_length=1
+    )  # type: ignore[arg-type]
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model
     TRAINING_DATA: TrainingData = "split"  # what it was trained on, unless the config says
-    # (settings, cache): of the user's files that it reads, by core.fingerprint, whose index is in cache
+    # (settings, cache): of the user's files that it reads, by core.fingerprint, whose index is in
+    # cache
     fingerprint: Callable[..., str] | None = None
     # (settings, prompts): the message of `make check` about these files
     preview: Callable[..., str] | None = None
@@ -71,14 +82,20 @@ class Kind(plugins.Interface):
 
 @cache
 def load_kind(name: str) -> Kind:
-    """Return a generator kind by its name; raises UserError if there is none, or its module is faulty."""
+    """Return a generator kind by its name; raises UserError if there is none, or its module is
+    faulty.
+    """
     return Kind.of(plugins.load(GENERATOR_KINDS, name))
 
 
-def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], without: str = "missing") -> pd.DataFrame:
-    """Return a manifest with ``paths`` in the order of ``prompts``; ``without`` is the status where a path is missing.
+def manifest(
+    prompts: pd.DataFrame, paths: Iterable[str | None], without: str = "missing"
+) -> pd.DataFrame:
+    """Return a manifest with ``paths`` in the order of ``prompts``; ``without`` is the status where
+    a path is missing.
 
-    A ``missing`` image counts as wrong; a ``skipped`` prompt, without a matching real image, is not scored.
+    A ``missing`` image counts as wrong; a ``skipped`` prompt, without a matching real image, is not
+    scored.
     """
     result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
     return result.assign(status=result["path"].notna().map({True: "ok", False: without}))

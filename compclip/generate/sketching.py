@@ -1,7 +1,8 @@
-"""Functions of all sketch generators: the statements of a prompt, the bird to start from, the drawing.
+"""Functions of all sketch generators: the statements of a prompt, the bird to start from, the
+drawing.
 
-For one image_id, caption_id and draw, all generators start from the same bird of train in the same pose. They differ
-only in their use of the prompt, so their scores can be compared in pairs.
+For one image_id, caption_id and draw, all generators start from the same bird of train in the same
+pose. They differ only in their use of the prompt, so their scores can be compared in pairs.
 """
 
 from collections import Counter, defaultdict
@@ -34,7 +35,8 @@ class Statement:
         return f"{self.part}:{self.kind}"
 
 
-# Maps the drawable statements of a prompt, the bird to start from and random numbers to the bird to draw.
+# Maps the drawable statements of a prompt, the bird to start from and random numbers to the bird to
+# draw.
 Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
 
 
@@ -48,20 +50,27 @@ def prompt_statements(
 ) -> list[list[Statement]]:
     """Return the statements of each prompt, in the order of its text.
 
-    A swapped prompt states the facts of its caption, with the adjective at each change's ``start`` replaced.
+    A swapped prompt states the facts of its caption, with the adjective at each change's ``start``
+    replaced.
     """
     stated = defaultdict[tuple[str, int], list[Any]](list)
     for fact in facts[facts["image_id"].isin(prompts["image_id"])].itertuples():
         stated[fact.image_id, fact.caption_id].append(fact)
     changes = {
         (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
-        for image_id, caption_id, changed in zip(swapped.image_id, swapped.caption_id, swapped.changes, strict=True)
+        for image_id, caption_id, changed in zip(
+            swapped.image_id, swapped.caption_id, swapped.changes, strict=True
+        )
     }
     result = []
-    for image_id, caption_id, split in zip(prompts.image_id, prompts.caption_id, prompts.split, strict=True):
+    for image_id, caption_id, split in zip(
+        prompts.image_id, prompts.caption_id, prompts.split, strict=True
+    ):
         new = changes.get((image_id, caption_id), {}) if split == "test_swapped" else {}
         row = [
-            Statement(f.part, composition, new[f.start]) if f.start in new else Statement(f.part, f.kind, f.value)
+            Statement(f.part, composition, new[f.start])
+            if f.start in new
+            else Statement(f.part, f.kind, f.value)
             for f in stated[image_id, caption_id]
         ]
         result.append(row)
@@ -88,13 +97,20 @@ def train_pairs(context: Context) -> Counter[tuple[str, str]]:
 
 
 def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
-    """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's images."""
+    """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's
+    images.
+    """
     tables, size = context.tables, int(context.tables["images"].width.max())
     statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)
     birds = train_birds(context)
     undrawable: Counter[str] = Counter()
-    scenes, pictures = [], dict[Any, bytes]()  # some painters draw the same bird for several prompts
-    for stated, row in zip(statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True):
+    scenes, pictures = (
+        [],
+        dict[Any, bytes](),
+    )  # some painters draw the same bird for several prompts
+    for stated, row in zip(
+        statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True
+    ):
         keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
         start, pose = dice.pick(birds), draw_pose(dice)

@@ -1,4 +1,5 @@
-"""Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers.
+"""Summarize the answers, the agreement of the workers, and the correlation of the scores with the
+answers.
 
 Answers of workers who fail too many tasks with a known answer are excluded and counted.
 """
@@ -18,10 +19,13 @@ from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 from compclip.stats.agreement import agreement
 
 
-def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, seed: int) -> dict[str, Any]:
+def kind_summary(
+    kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, seed: int
+) -> dict[str, Any]:
     """Return counts, majorities, agreement and times of one kind of tasks.
 
-    ``rows`` are as ``majorities`` returns them; ``opinions`` are those of kept workers, including checks.
+    ``rows`` are as ``majorities`` returns them; ``opinions`` are those of kept workers, including
+    checks.
     """
     majority_counts = rows["majority"].value_counts()
     ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
@@ -30,16 +34,24 @@ def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, seed: in
         "tasks": len(rows),
         "answered": int((rows["answers"] > 0).sum()),
         "answers": int(rows["answers"].sum()),
-        "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE},
+        "majorities": {
+            str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE
+        },
         "ties": int(majority_counts.get(TIE, 0)),
-        "agreement": agreement(answers, rows["image_id"].to_numpy(), RESAMPLES, rng(seed, "agreement", kind)),
+        "agreement": agreement(
+            answers, rows["image_id"].to_numpy(), RESAMPLES, rng(seed, "agreement", kind)
+        ),
         "seconds_mean": opinions["seconds"].mean(),
         "seconds_median": opinions["seconds"].median(),
     }
 
 
 def analyze(
-    tasks: pd.DataFrame, answers: Sequence[Path], scores: Mapping[str, Scores], keep: float, seed: int
+    tasks: pd.DataFrame,
+    answers: Sequence[Path],
+    scores: Mapping[str, Scores],
+    keep: float,
+    seed: int,
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Summarize the answers to a study.
 
@@ -62,16 +74,29 @@ def analyze(
         if (counted["kind"] == kind).any()
     }
     for kind, of_kind in kinds.items():
-        alpha, counts = of_kind["agreement"]["alpha"], (of_kind["answers"], of_kind["answered"], of_kind["tasks"])
+        alpha, counts = (
+            of_kind["agreement"]["alpha"],
+            (of_kind["answers"], of_kind["answered"], of_kind["tasks"]),
+        )
         agreed = "undefined" if alpha is None else f"{alpha:.2f}"
-        log.info("%s: %d answers to %d of %d tasks, %d ties, alpha %s", kind, *counts, of_kind["ties"], agreed)
+        log.info(
+            "%s: %d answers to %d of %d tasks, %d ties, alpha %s",
+            kind,
+            *counts,
+            of_kind["ties"],
+            agreed,
+        )
     summary = {
-        "seed": seed, "records": records, "answers": given,
+        "seed": seed,
+        "records": records,
+        "answers": given,
         "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
         "kinds": kinds,
-    }  # fmt: skip
+    }
     return summary, {
-        "tasks": counted[["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]],
+        "tasks": counted[
+            ["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]
+        ],
         "workers": workers,
         "preferences": preferences(kept, RESAMPLES, seed),
         "correlations": answer_correlations(counted, scores, RESAMPLES, seed),

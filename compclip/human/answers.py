@@ -1,7 +1,7 @@
 """People's answers: CSV files with a row for each answer, from Label Studio or any other tool.
 
-The columns are ``task_id``; ``annotator``, any name of the worker; ``choice``, the answer; and optionally
-``lead_time``, in seconds. Other columns are ignored.
+The columns are ``task_id``; ``annotator``, any name of the worker; ``choice``, the answer; and
+optionally ``lead_time``, in seconds. Other columns are ignored.
 """
 
 import re
@@ -17,22 +17,41 @@ from compclip.core.normal import tidy_id
 from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
-ANSWER_COLUMNS = {"task_id": "task_id", "annotator": "worker", "choice": "answer", "lead_time": "seconds"}
+ANSWER_COLUMNS = {
+    "task_id": "task_id",
+    "annotator": "worker",
+    "choice": "answer",
+    "lead_time": "seconds",
+}
 MAX_SECONDS = 86_400  # a day: the task was left open
 
 
 def read_answers(path: Path) -> pd.DataFrame:
-    """Return texts in the columns task_id, worker, answer and seconds (NaN if unknown), and where each row is."""
+    """Return texts in the columns task_id, worker, answer and seconds (NaN if unknown), and where
+    each row is.
+    """
     try:
         table = pd.read_csv(
-            path, usecols=lambda name: tidy_id(name) in ANSWER_COLUMNS, dtype=str, keep_default_na=False
+            path,
+            usecols=lambda name: tidy_id(name) in ANSWER_COLUMNS,
+            dtype=str,
+            keep_default_na=False,
         )
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV") from error
+        raise UserError(
+            f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV"
+        ) from error
     table = table.map(tidy_id).rename(columns=tidy_id)
     missing = [name for name in ANSWER_COLUMNS if name not in table and name != "lead_time"]
-    require(not missing, path, f"no column {', '.join(missing)}", "export the answers of one project as CSV")
-    table = table.rename(columns=ANSWER_COLUMNS).assign(where=[f"{path}: row {n + 1}" for n in range(len(table))])
+    require(
+        not missing,
+        path,
+        f"no column {', '.join(missing)}",
+        "export the answers of one project as CSV",
+    )
+    table = table.rename(columns=ANSWER_COLUMNS).assign(
+        where=[f"{path}: row {n + 1}" for n in range(len(table))]
+    )
     texts = table.get("seconds", pd.Series("", table.index))
     seconds = pd.to_numeric(texts, errors="coerce")
     # ``answer_fault`` refuses -1.
@@ -51,20 +70,29 @@ def answer_fault(answer: str, worker: str, seconds: float, kind: str) -> str | N
     return None
 
 
-def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFrame, Counter[str], list[str]]:
+def collect(
+    files: Sequence[Path], kinds: Mapping[str, str]
+) -> tuple[pd.DataFrame, Counter[str], list[str]]:
     """Read files of answers and keep the first answer of each worker to each task.
 
     ``kinds`` has the kind of each task_id; answers to other tasks are skipped.
 
     Returns:
-        The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all and of skipped records,
-        by reason; and the fault of each faulty record.
+        The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all and
+        of skipped records, by reason; and the fault of each faulty record.
     """
     table = pd.concat([read_answers(path) for path in files], ignore_index=True)
-    counts = Counter({"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())})
+    counts = Counter(
+        {"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())}
+    )
     table = table[table["task_id"].isin(kinds)]
-    faults = [answer_fault(row.answer, row.worker, row.seconds, kinds[row.task_id]) for row in table.itertuples()]
-    problems = [f"{where}: {reason}" for where, reason in zip(table["where"], faults, strict=True) if reason]
+    faults = [
+        answer_fault(row.answer, row.worker, row.seconds, kinds[row.task_id])
+        for row in table.itertuples()
+    ]
+    problems = [
+        f"{where}: {reason}" for where, reason in zip(table["where"], faults, strict=True) if reason
+    ]
     table = table[np.array([reason is None for reason in faults], bool)]
     first = table.groupby(["worker", "task_id"])["answer"].transform("first")
     again = table.duplicated(["worker", "task_id"])

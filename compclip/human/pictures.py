@@ -1,4 +1,6 @@
-"""The pictures of tasks: in one format regardless of their source, and those of tasks with a known answer."""
+"""The pictures of tasks: in one format regardless of their source, and those of tasks with a known
+answer.
+"""
 
 import io
 from pathlib import Path
@@ -19,11 +21,15 @@ DRAWN_SHAPES = {"circle": 90, "square": 4, "triangle": 3}  # sides
 
 
 def read_picture(path: Path) -> Image.Image:
-    """Return the picture in RGB, at most ``MAX_SIDE`` on its longer side; raises UserError if it is not readable."""
+    """Return the picture in RGB, at most ``MAX_SIDE`` on its longer side; raises UserError if it is
+    not readable.
+    """
     try:
         small = read_rgb(path)
     except (BrokenImage, FileNotFoundError) as error:
-        raise UserError(f"{path}: not a readable image ({error}); delete it and run again") from error
+        raise UserError(
+            f"{path}: not a readable image ({error}); delete it and run again"
+        ) from error
     small.thumbnail((MAX_SIDE, MAX_SIDE))
     return small
 
@@ -39,12 +45,20 @@ def encode_picture(image: Image.Image) -> tuple[bytes, str]:
 
 
 def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
-    """Return the picture with its ``TILES`` by ``TILES`` tiles shuffled, so that it does not look real."""
+    """Return the picture with its ``TILES`` by ``TILES`` tiles shuffled, so that it does not look
+    real.
+    """
     size = max(TILES, min(image.size) // TILES * TILES)
     pixels = np.asarray(image.resize((size, size)))
     side = size // TILES
-    tiles = pixels.reshape(TILES, side, TILES, side, 3).swapaxes(1, 2).reshape(TILES * TILES, side, side, 3)
-    mixed = tiles[generator.permutation(len(tiles))].reshape(TILES, TILES, side, side, 3).swapaxes(1, 2)
+    tiles = (
+        pixels.reshape(TILES, side, TILES, side, 3)
+        .swapaxes(1, 2)
+        .reshape(TILES * TILES, side, side, 3)
+    )
+    mixed = (
+        tiles[generator.permutation(len(tiles))].reshape(TILES, TILES, side, side, 3).swapaxes(1, 2)
+    )
     return Image.fromarray(mixed.reshape(size, size, 3)).resize(image.size)
 
 
@@ -61,5 +75,7 @@ def drawn_text(color: str, shape: str) -> str:
 
 def random_drawings(generator: np.random.Generator) -> list[tuple[str, str]]:
     """Return three drawings that differ in color and shape."""
-    colors, shapes = (generator.permutation(list(names)).tolist() for names in (DRAWN_COLORS, DRAWN_SHAPES))
+    colors, shapes = (
+        generator.permutation(list(names)).tolist() for names in (DRAWN_COLORS, DRAWN_SHAPES)
+    )
     return list(zip(colors, shapes, strict=True))

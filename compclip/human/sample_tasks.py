@@ -1,9 +1,10 @@
 """Sample tasks for people from a scored run, balanced over splits and generators.
 
-Perceptual tasks show two generators' images of one prompt side by side. Tasks of correctness show one image, with its
-caption to agree with (match), or with its caption and another one (caption). Seen captions are those that were swapped,
-if there are any, so that seen and swapped tasks are about the same captions. Each page gets tasks with a known answer,
-and repeats some of its own. Interface: appendix 1.2, figures 1 to 3.
+Perceptual tasks show two generators' images of one prompt side by side. Tasks of correctness show
+one image, with its caption to agree with (match), or with its caption and another one (caption).
+Seen captions are those that were swapped, if there are any, so that seen and swapped tasks are
+about the same captions. Each page gets tasks with a known answer, and repeats some of its own.
+Interface: appendix 1.2, figures 1 to 3.
 """
 
 from collections import Counter
@@ -23,13 +24,16 @@ from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import Page, Picture, Task, make_pages
 from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 
-# Prompts of a cell that are compared per wanted task, because two generators may make the same image.
+# Prompts of a cell that are compared per wanted task, because two generators may make the same
+# image.
 COMPARED_PER_TASK = 4
 TASKS_PER_PAGE = 20  # tasks between checks
 
 
 def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
-    """Shuffle rows so that each image, and likewise each pair, occurs once before any occurs twice."""
+    """Shuffle rows so that each image, and likewise each pair, occurs once before any occurs
+    twice.
+    """
     mixed = rows.iloc[generator.permutation(len(rows))]
     image = mixed.groupby("image_id").cumcount()
     pair = mixed.groupby([image, mixed["pair"].fillna("")]).cumcount()
@@ -37,11 +41,17 @@ def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame
 
 
 def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> list[int]:
-    """Return how many of ``total`` tasks each cell gives: equal numbers, up to its size; the remainder is drawn."""
+    """Return how many of ``total`` tasks each cell gives: equal numbers, up to its size; the
+    remainder is drawn.
+    """
     given = np.zeros(len(sizes), int)
     while (left := min(total, sum(sizes)) - int(given.sum())) > 0:
         open_cells = np.flatnonzero(given < sizes)
-        given[open_cells if len(open_cells) <= left else generator.choice(open_cells, left, replace=False)] += 1
+        given[
+            open_cells
+            if len(open_cells) <= left
+            else generator.choice(open_cells, left, replace=False)
+        ] += 1
     return given.tolist()
 
 
@@ -53,8 +63,12 @@ class Cell(NamedTuple):
     tasks: list[Task]
 
 
-def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list[Cell], Counter[str]]:
-    """Return a cell for each split and generator, and counts of skipped images; ``entries`` as in ``entries_of``."""
+def correctness_cells(
+    kind: str, entries: pd.DataFrame, seed: int
+) -> tuple[list[Cell], Counter[str]]:
+    """Return a cell for each split and generator, and counts of skipped images; ``entries`` as in
+    ``entries_of``.
+    """
     cells, skipped = [], Counter[str]()
     if kind == "caption":
         skipped["no other caption"] += int(entries["other"].isna().sum())
@@ -62,8 +76,19 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
     for (split, name), rows in entries.groupby(["split", "generator"]):
         tasks = []
         for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).to_dict("records"):
-            texts, right = ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
-            tasks.append(Task(kind, (Picture(row["path"]),), texts, right=right, prompt=row, generators=(name,)))
+            texts, right = (
+                ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
+            )
+            tasks.append(
+                Task(
+                    kind,
+                    (Picture(row["path"]),),
+                    texts,
+                    right=right,
+                    prompt=row,
+                    generators=(name,),
+                )
+            )
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
 
@@ -71,7 +96,8 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
 def perceptual_cells(
     entries: pd.DataFrame, wanted: int, content: Callable[[str], str], seed: int
 ) -> tuple[list[Cell], Counter[str]]:
-    """Return a cell for each split and pair of generators with images of the same prompts, and counts of skips.
+    """Return a cell for each split and pair of generators with images of the same prompts, and
+    counts of skips.
 
     ``content`` hashes a file's bytes; two equal images give no task.
     """
@@ -82,7 +108,9 @@ def perceptual_cells(
             others = by_generator[b][[*PROMPT_COLUMNS, "path"]]
             both = by_generator[a].merge(others, on=PROMPT_COLUMNS, suffixes=("", "_b"))
             # enough for the cell even if it must replace all others
-            rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(COMPARED_PER_TASK * wanted)
+            rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(
+                COMPARED_PER_TASK * wanted
+            )
             tasks = []
             for row in rows.to_dict("records"):
                 if content(row["path"]) == content(row["path_b"]):
@@ -94,31 +122,46 @@ def perceptual_cells(
     return cells, skipped
 
 
-def gold_task(kind: str, real: Mapping[str, str], generator: np.random.Generator, page: Page, stream: str) -> Task:
-    """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape and a wrong text.
+def gold_task(
+    kind: str, real: Mapping[str, str], generator: np.random.Generator, page: Page, stream: str
+) -> Task:
+    """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape and a
+    wrong text.
 
-    The image is the real one, if there is one in ``real``, of a task on the page; ``stream`` names the random stream
-    that shuffles its tiles.
+    The image is the real one, if there is one in ``real``, of a task on the page; ``stream`` names
+    the random stream that shuffles its tiles.
     """
     like = page[int(generator.integers(len(page)))]
     first = bool(generator.integers(2))
     if kind == "perceptual":
         source = real.get(like.prompt["image_id"], like.pictures[0].path)
-        task = Task(kind, (Picture(source), Picture(source, broken_by=f"{kind} {stream}")), check="gold", right="1")
+        task = Task(
+            kind,
+            (Picture(source), Picture(source, broken_by=f"{kind} {stream}")),
+            check="gold",
+            right="1",
+        )
         return task if first else task.reversed()
     drawings = random_drawings(generator)
     true, false = (drawn_text(*drawing) for drawing in drawings[:2])
     picture = (Picture(drawing=drawings[0]),)
     if kind == "match":
-        return Task(kind, picture, (true if first else false,), check="gold", right="yes" if first else "no")
+        return Task(
+            kind, picture, (true if first else false,), check="gold", right="yes" if first else "no"
+        )
     task = Task(kind, picture, (true, false), check="gold", right="1")
     return task if first else task.reversed()
 
 
 def sample_tasks(
-    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int = 0
+    entries: pd.DataFrame,
+    real: Mapping[str, str],
+    content: Callable[[str], str],
+    sampling: Sampling,
+    seed: int = 0,
 ) -> tuple[dict[str, list[Page]], list[dict[str, Any]], Counter[str]]:
-    """Sample the tasks of each kind and distribute them over pages; raises UserError if there are none.
+    """Sample the tasks of each kind and distribute them over pages; raises UserError if there are
+    none.
 
     Args:
         entries: as from ``entries_of``.
@@ -128,7 +171,8 @@ def sample_tasks(
         seed: seed of every random choice.
 
     Returns:
-        The pages of each kind; the numbers of chosen and possible tasks of each cell; and why images were skipped.
+        The pages of each kind; the numbers of chosen and possible tasks of each cell; and why
+        images were skipped.
     """
     pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
     for kind in KINDS:
@@ -141,16 +185,23 @@ def sample_tasks(
             cells, skipped = correctness_cells(kind, entries, seed)
         all_skipped.update(skipped)
         generator, turns = rng(seed, "sample_tasks", kind), list[tuple[int, Task]]()
-        for cell, n in zip(cells, allot([len(cell.tasks) for cell in cells], wanted, generator), strict=True):
+        for cell, n in zip(
+            cells, allot([len(cell.tasks) for cell in cells], wanted, generator), strict=True
+        ):
             # the sides of every other task are reversed
             reverse = generator.permutation(np.arange(n) % 2).astype(bool)
-            turns += enumerate(task.reversed() if r else task for task, r in zip(cell.tasks[:n], reverse, strict=True))
+            turns += enumerate(
+                task.reversed() if r else task
+                for task, r in zip(cell.tasks[:n], reverse, strict=True)
+            )
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
             given.append({**about, "tasks": n, "of": len(cell.tasks)})
         # each cell is spread over all pages
         order = [turns[i] for i in generator.permutation(len(turns))]
         dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-        pages_of[kind] = make_pages(dealt, TASKS_PER_PAGE, partial(gold_task, kind, real, generator), generator)
+        pages_of[kind] = make_pages(
+            dealt, TASKS_PER_PAGE, partial(gold_task, kind, real, generator), generator
+        )
         if len(dealt) < wanted:
             log.warning("warning: %s: %d tasks of %d", kind, len(dealt), wanted)
     remedy = "see human.generators, human.splits and each kind's number of tasks"

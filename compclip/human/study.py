@@ -64,16 +64,21 @@ GOLD, REPEATS = 2, 2
 
 
 def make_pages(
-    tasks: Sequence[Task], size: int, gold: Callable[[Page, str], Task], generator: np.random.Generator
+    tasks: Sequence[Task],
+    size: int,
+    gold: Callable[[Page, str], Task],
+    generator: np.random.Generator,
 ) -> list[Page]:
-    """Distribute tasks over as few pages as possible, in random order, and add gold tasks and repeats.
+    """Distribute tasks over as few pages as possible, in random order, and add gold tasks and
+    repeats.
 
-    Gold tasks are anywhere but first. Tasks of the first half are repeated, with their sides reversed, in the last
-    third.
+    Gold tasks are anywhere but first. Tasks of the first half are repeated, with their sides
+    reversed, in the last third.
 
     Args:
         size: number of tasks on a page, without gold tasks and repeats.
-        gold: makes a task with a known answer for a page, given the page's tasks and a name that no other one has.
+        gold: makes a task with a known answer for a page, given the page's tasks and a name that no
+            other one has.
     """
     pages, count = [], -(-len(tasks) // size)
     for number in range(count):
@@ -91,7 +96,10 @@ def make_pages(
 
 
 def check_counts(pages: Sequence[Page]) -> dict[str, int]:
-    return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
+    return {
+        "pages": len(pages),
+        **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS},
+    }
 
 
 def task_table(
@@ -99,7 +107,8 @@ def task_table(
 ) -> pd.DataFrame:
     """Return the columns of ``TASKS``; ``study`` distinguishes these tasks from another run's.
 
-    A task's name, which does not reveal its content, depends on the page, the place, the pictures and the texts.
+    A task's name, which does not reveal its content, depends on the page, the place, the pictures
+    and the texts.
     """
     rows = []
     for kind, of_kind in pages.items():
@@ -110,29 +119,46 @@ def task_table(
                 digits = key(*study, "task", kind, batch, place, *pictures, *task.texts).hex()[:15]
                 # A letter first: a spreadsheet reads 12e4 as a number.
                 names[id(task)] = f"t{digits}"
-                row = dict.fromkeys(TASKS.columns) | {name: task.prompt.get(name) for name in PROMPT_COLUMNS}
-                for column, values in (("generator", task.generators), ("picture", pictures), ("text", task.texts)):
+                row = dict.fromkeys(TASKS.columns) | {
+                    name: task.prompt.get(name) for name in PROMPT_COLUMNS
+                }
+                for column, values in (
+                    ("generator", task.generators),
+                    ("picture", pictures),
+                    ("text", task.texts),
+                ):
                     row |= {f"{column}_{i}": value for i, value in enumerate(values, 1)}
                 row |= {"task_id": names[id(task)], "of": names[id(task.of)] if task.of else None}
-                row |= {"kind": kind, "check": task.check, "batch": batch, "place": place, "right": task.right}
+                row |= {
+                    "kind": kind,
+                    "check": task.check,
+                    "batch": batch,
+                    "place": place,
+                    "right": task.right,
+                }
                 rows.append(row)
     table = pd.DataFrame(rows, columns=list(TASKS.columns))
     return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
 
 
 def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:
-    """Return the project's tasks of one kind, in order, with only the task's name and what is shown.
+    """Return the project's tasks of one kind, in order, with only the task's name and what is
+    shown.
 
-    The text of consent is in each task's data, because Label Studio replaces a ``$`` in the configuration.
+    The text of consent is in each task's data, because Label Studio replaces a ``$`` in the
+    configuration.
     """
     columns = shown_columns(tasks["kind"].iloc[0])
     return [
         {
-            "data": {"task_id": row["task_id"]} | ({"consent": consent} if consent else {})
+            "data": {"task_id": row["task_id"]}
+            | ({"consent": consent} if consent else {})
             | {
-                name: data_uri((pictures / row[name]).read_bytes()) if name.startswith("picture") else row[name]
+                name: data_uri((pictures / row[name]).read_bytes())
+                if name.startswith("picture")
+                else row[name]
                 for name in columns
             }
         }
         for row in tasks.sort_values(["batch", "place"]).to_dict("records")
-    ]  # fmt: skip
+    ]

@@ -1,7 +1,8 @@
-"""Change the light, colors, size and place of training images, so that a judge reads images of other styles.
+"""Change the light, colors, size and place of training images, so that a judge reads images of
+other styles.
 
-A judge that has seen only one style takes a darker or smaller image for another bird. Hue never changes, because
-captions name colors.
+A judge that has seen only one style takes a darker or smaller image for another bird. Hue never
+changes, because captions name colors.
 """
 
 import math
@@ -13,7 +14,8 @@ import torch.nn.functional as F
 
 from compclip.core.seeds import derive_seed
 
-# Factors of the mild changes. They are drawn uniformly in their logarithm, so that halving is as likely as doubling.
+# Factors of the mild changes. They are drawn uniformly in their logarithm, so that halving is as
+# likely as doubling.
 SIZE = (0.84, 1.06)
 LIGHT = (0.8, 1.12)
 CONTRAST = (0.83, 1.1)
@@ -23,8 +25,8 @@ PLACE = 0.08  # largest shift to either side, in sides of the image
 UNMOVED = 0.1  # fraction of the images that keep size and place, and so their sharpness
 NOISE = 8.0  # largest standard deviation of noise, of 255
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
-# Fractions of the steps before the first change and until the changes are complete. A judge that starts with changed
-# images learns colors and parts much more slowly.
+# Fractions of the steps before the first change and until the changes are complete. A judge that
+# starts with changed images learns colors and parts much more slowly.
 START, FULL = 0.3, 0.5
 MAX = 255.0
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
@@ -34,9 +36,10 @@ LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 class Changes:
     """Changes of n images, each (n,).
 
-    ``size``, ``light``, ``contrast`` and ``saturation`` are factors, ``gamma`` an exponent, ``right`` and ``down``
-    shifts in sides of the image, ``noise`` a factor of the noise drawn by ``grain``. ``view`` selects one of the
-    ``VIEWS`` that are kept of an image instead, if a frozen part encodes it only once.
+    ``size``, ``light``, ``contrast`` and ``saturation`` are factors, ``gamma`` an exponent,
+    ``right`` and ``down`` shifts in sides of the image, ``noise`` a factor of the noise drawn by
+    ``grain``. ``view`` selects one of the ``VIEWS`` that are kept of an image instead, if a frozen
+    part encodes it only once.
     """
 
     view: torch.Tensor
@@ -52,7 +55,9 @@ class Changes:
 
     def each(self, convert: Callable[[torch.Tensor], torch.Tensor]) -> "Changes":
         """Return the changes with all tensors converted."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "grain"}
+        values = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "grain"
+        }
         return Changes(**{name: convert(value) for name, value in values.items()}, grain=self.grain)
 
 
@@ -62,7 +67,9 @@ def strength_at(step: int, steps: int) -> float:
 
 
 def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> Changes:
-    """Draw the changes of n images; they depend on the arguments alone, so a training resumes to the same."""
+    """Draw the changes of n images; they depend on the arguments alone, so a training resumes to
+    the same.
+    """
     generator = torch.Generator().manual_seed(derive_seed(seed, "augment", *keys))
 
     def uniform(low: float, high: float) -> torch.Tensor:
@@ -90,11 +97,13 @@ def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> 
 def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     """Return changed images, (n, height, width, 3) from 0 to 255, of the same shape and range.
 
-    First size and place change, around the center, with the border continued outward. Then light, contrast and gamma
-    change the gray value of each pixel, and saturation how far its colors lie from it. So a hue stays, unless a color
-    leaves the range and is limited to it. At last, gray noise is added.
+    First size and place change, around the center, with the border continued outward. Then light,
+    contrast and gamma change the gray value of each pixel, and saturation how far its colors lie
+    from it. So a hue stays, unless a color leaves the range and is limited to it. At last, gray
+    noise is added.
     """
-    # Each image gets its own multiple of one pattern: noise for each image would cost more than all other changes.
+    # Each image gets its own multiple of one pattern: noise for each image would cost more than all
+    # other changes.
     generator = torch.Generator().manual_seed(changes.grain)
     pattern = torch.randn(pixels.shape[1:3], generator=generator).to(pixels.device)
     noise = changes.noise[:, None, None] * pattern
@@ -103,12 +112,14 @@ def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
 
 def _move(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     height, width = pixels.shape[1:3]
-    # The place in the image that each row and column of the result shows. Without rotation, rows do not depend on
-    # columns, which costs a quarter of ``F.affine_grid``.
+    # The place in the image that each row and column of the result shows. Without rotation, rows do
+    # not depend on columns, which costs a quarter of ``F.affine_grid``.
     columns = _places(width, changes.right, changes.size)[:, None, :].expand(-1, height, -1)
     rows = _places(height, changes.down, changes.size)[:, :, None].expand(-1, -1, width)
     grid = torch.stack([columns, rows], dim=-1)
-    moved = F.grid_sample(pixels.permute(0, 3, 1, 2), grid, padding_mode="border", align_corners=False)
+    moved = F.grid_sample(
+        pixels.permute(0, 3, 1, 2), grid, padding_mode="border", align_corners=False
+    )
     return moved.permute(0, 2, 3, 1).contiguous()
 
 
@@ -120,7 +131,8 @@ def _places(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tenso
 
 def _tone(pixels: torch.Tensor, changes: Changes, noise: torch.Tensor) -> torch.Tensor:
     light, contrast, gamma, saturation = (
-        values[:, None, None] for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
+        values[:, None, None]
+        for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
     )
     gray = pixels @ torch.tensor(LUMINANCE, device=pixels.device)
     mean = gray.mean(dim=(1, 2), keepdim=True)
@@ -129,4 +141,8 @@ def _tone(pixels: torch.Tensor, changes: Changes, noise: torch.Tensor) -> torch.
     curved = (toned / MAX).pow_(gamma).mul_(MAX)
     # How far a pixel's colors lie from its gray value changes with the light, too.
     strength = saturation * light * contrast * (curved / toned)
-    return (pixels * strength[..., None]).add_((curved - strength * gray + noise)[..., None]).clamp_(0, MAX)
+    return (
+        (pixels * strength[..., None])
+        .add_((curved - strength * gray + noise)[..., None])
+        .clamp_(0, MAX)
+    )

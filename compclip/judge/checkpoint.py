@@ -15,34 +15,59 @@ EVERY = 20.0  # seconds between two checkpoints, which a kill may cost
 
 
 def moving(model: nn.Module) -> set[str]:
-    """Return the names of the tensors that training changes: trained parameters, and buffers in training mode."""
+    """Return the names of the tensors that training changes: trained parameters, and buffers in
+    training mode.
+    """
     in_training = [(prefix, module) for prefix, module in model.named_modules() if module.training]
-    buffers = {name for prefix, module in in_training for name, _ in module.named_buffers(prefix, recurse=False)}
+    buffers = {
+        name
+        for prefix, module in in_training
+        for name, _ in module.named_buffers(prefix, recurse=False)
+    }
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     return (trained | buffers) & set(model.state_dict())
 
 
 class Checkpoint:
-    """The state of a training in ``file``. The last state stays, so a finished training is not repeated.
+    """The state of a training in ``file``. The last state stays, so a finished training is not
+    repeated.
 
-    ``unit`` is what a row of the log covers. Writing checkpoints takes at most ``fraction`` of the time.
+    ``unit`` is what a row of the log covers. Writing checkpoints takes at most ``fraction`` of the
+    time.
     """
 
     def __init__(
-        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, unit: str,
+        self,
+        file: Path,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        scale: torch.amp.GradScaler,
+        unit: str,
         fraction: float = math.inf,
-    ) -> None:  # fmt: skip
-        self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
+    ) -> None:
+        self.file, self.model, self.optimizer, self.scale, self.unit = (
+            file,
+            model,
+            optimizer,
+            scale,
+            unit,
+        )
         self.names, self.fraction = moving(model), fraction
         self.written, self.cost = time.monotonic(), 0.0
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
-        """Write the state after ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
+        """Write the state after ``rows`` if ``EVERY`` seconds have passed, or if it is the
+        ``last``.
+        """
         begun = time.monotonic()
         if not last and begun - self.written < max(EVERY, self.cost / self.fraction):
             return
         state = {
-            "model": {name: tensor for name, tensor in self.model.state_dict().items() if name in self.names},
+            "model": {
+                name: tensor
+                for name, tensor in self.model.state_dict().items()
+                if name in self.names
+            },
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scale.state_dict(),
             "rows": rows,

@@ -15,41 +15,63 @@ class Training(ModelConfig):
     trainable: list[str] = Field(
         ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],
         min_length=1,
-        description="patterns of the parameters that train; ['*'] for all. Layers before them are computed only once",
+        description="patterns of the parameters that train; ['*'] for all. Layers before them are "
+        "computed only once",
     )
     train_on: TrainOn
-    epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model without training")
+    epochs: int = Field(
+        10, ge=0, le=100_000, description="0 uses the pretrained model without training"
+    )
     batch: Count = Field(256, ge=2, description="images per step")
-    captions: Count = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
+    captions: Count = Field(
+        1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them"
+    )
     lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")
-    weight_decay: float = Field(0.1, ge=0, le=100, description="of AdamW; norms, biases and the logit scale have none")
-    warmup: float = Field(0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises")
+    weight_decay: float = Field(
+        0.1, ge=0, le=100, description="of AdamW; norms, biases and the logit scale have none"
+    )
+    warmup: float = Field(
+        0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises"
+    )
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="learning rate after the warm-up; cosine falls to 0"
     )
-    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
+    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field(
+        "fp32", description="amp_fp16 needs a GPU"
+    )
     crop: float | None = Field(
-        0.75, gt=0, le=100, description="half the side of the crop, relative to the box's longer side; null for no crop"
+        0.75,
+        gt=0,
+        le=100,
+        description="half the side of the crop, relative to the box's longer side; null for no "
+        "crop",
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: from a third of the steps on, light, contrast, gamma, saturation, size, place and noise"
-        " of each training image change a little, so that the judge also recognizes pairs in other styles; hue never"
-        " changes. Behind frozen layers, which see each image once, a step chooses among four views of it",
+        description="mild: from a third of the steps on, light, contrast, gamma, saturation, "
+        "size, place and noise"
+        " of each training image change a little, so that the judge also recognizes pairs in "
+        "other styles; hue never"
+        " changes. Behind frozen layers, which see each image once, a step chooses among four "
+        "views of it",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="auto uses a GPU if there is one"
+    )
     gpus: int = Field(
         1,
         ge=1,
         le=1024,
-        description="GPUs that train together; each takes its part of a batch (several machines: docs/cluster.md)",
+        description="GPUs that train together; each takes its part of a batch (several machines: "
+        "docs/cluster.md)",
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.random and not self.epochs:
             raise ValueError(
-                "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
+                "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, "
+                "a model with its own"
                 " weights (hf-hub:, local-dir:), or epochs"
             )
         if self.batch % self.gpus:
@@ -63,12 +85,14 @@ class JudgeConfig(Training):
     seeds: list[SeedNumber] | None = Field(
         None,
         min_length=1,
-        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the next, because a word"
+        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the "
+        "next, because a word"
         " needs two judges; one if nothing is trained (epochs: 0) or if share is false",
     )
     share: bool = Field(
         True,
-        description="one judge of all compositions for each seed, trained on images that none of them judges; false:"
+        description="one judge of all compositions for each seed, trained on images that none of "
+        "them judges; false:"
         " one for each composition, as published",
     )
 
@@ -85,6 +109,10 @@ class SmallJudgeConfig(Training):
     """A small CLIP trained from scratch."""
 
     model: str = Field("sketch", description=Training.model_fields["model"].description)
-    pretrained: str | None = Field(None, description=Training.model_fields["pretrained"].description)
-    trainable: list[str] = Field(["*"], min_length=1, description=Training.model_fields["trainable"].description)
+    pretrained: str | None = Field(
+        None, description=Training.model_fields["pretrained"].description
+    )
+    trainable: list[str] = Field(
+        ["*"], min_length=1, description=Training.model_fields["trainable"].description
+    )
     lr: float = Field(1e-3, gt=0, le=100, description=Training.model_fields["lr"].description)

@@ -1,7 +1,7 @@
 """Compute the features of images and captions while the judge trains.
 
-A tower that trains completely reads pixels or ids. The activations of a frozen part are computed once and kept in a
-file, from which each step starts.
+A tower that trains completely reads pixels or ids. The activations of a frozen part are computed
+once and kept in a file, from which each step starts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,9 @@ from compclip.judge.parallel import Group
 # Maps row numbers, and the changes of images if there are any, to features (n, d), not normalized.
 Features = Callable[..., torch.Tensor]
 
-ITEMS_AT_ONCE = 64  # images that are read together, or images or captions that a frozen part encodes together
+ITEMS_AT_ONCE = (
+    64  # images that are read together, or images or captions that a frozen part encodes together
+)
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
@@ -37,9 +39,13 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
 
 
 class Feed:
-    """The inputs of a judge in training; the first process of ``group`` writes their files (.bin) in ``folder``."""
+    """The inputs of a judge in training; the first process of ``group`` writes their files (.bin)
+    in ``folder``.
+    """
 
-    def __init__(self, judge: Judge, config: Training, folder: Path, group: Group, seed: int = 0) -> None:
+    def __init__(
+        self, judge: Judge, config: Training, folder: Path, group: Group, seed: int = 0
+    ) -> None:
         self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
         self.seed = seed  # of the views of images
         # Without training, each item is encoded only once.
@@ -47,10 +53,12 @@ class Feed:
         self.text_cut = text_cut(judge.model) if config.epochs else None
 
     def images(self, items: Sequence[Item], name: str, augment: bool = False) -> Features:
-        """Return the features of images, whose pixels, or activations of a frozen part, are kept in file ``name``.
+        """Return the features of images, whose pixels, or activations of a frozen part, are kept in
+        file ``name``.
 
-        With ``augment``, the function also takes the ``Changes`` of the images. Behind a frozen part, which encodes
-        each image only once, it keeps ``VIEWS`` of each image, and the changes select one.
+        With ``augment``, the function also takes the ``Changes`` of the images. Behind a frozen
+        part, which encodes each image only once, it keeps ``VIEWS`` of each image, and the changes
+        select one.
         """
         judge, cut = self.judge, self.image_cut
         views = VIEWS if augment and cut else 1
@@ -65,7 +73,10 @@ class Feed:
 
         def with_views(batch: int, pixels: np.ndarray) -> torch.Tensor:
             n = len(pixels)
-            changed = [below(pixels, draw_changes(n, self.seed, "view", view, batch)) for view in range(1, views)]
+            changed = [
+                below(pixels, draw_changes(n, self.seed, "view", view, batch))
+                for view in range(1, views)
+            ]
             return torch.stack([below(pixels), *changed], dim=1).flatten(0, 1)
 
         def above(x: torch.Tensor, changes: Changes | None) -> torch.Tensor:
@@ -82,10 +93,18 @@ class Feed:
         judge.model.eval()
         one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
         device = judge.device if cut else torch.device("cpu")
-        batches = (with_views(*numbered) for numbered in enumerate(judge.read_ahead(items, ITEMS_AT_ONCE)))
+        batches = (
+            with_views(*numbered) for numbered in enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
+        )
         each = f" in {views} views" if views > 1 else ""
-        what = f"{len(items)} images{each} after {cut.behind}" if cut else f"pixels of {len(items)} images"
-        kept = Activations(self.folder / f"{name}.bin", (len(items) * views, *one.shape[1:]), one.dtype, device)
+        what = (
+            f"{len(items)} images{each} after {cut.behind}"
+            if cut
+            else f"pixels of {len(items)} images"
+        )
+        kept = Activations(
+            self.folder / f"{name}.bin", (len(items) * views, *one.shape[1:]), one.dtype, device
+        )
         kept = self._kept(kept, batches, what)
         return features
 
@@ -133,7 +152,10 @@ class Feed:
         judge.model.eval()
         one = below(order[:1])
         batches = (below(rows) for rows in order.split(ITEMS_AT_ONCE))
-        shape, what = (tokens, one.shape[1]), f"{len(ids)} captions, {tokens} tokens, after {cut.behind}"
+        shape, what = (
+            (tokens, one.shape[1]),
+            f"{len(ids)} captions, {tokens} tokens, after {cut.behind}",
+        )
         kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
 
         def features(rows: np.ndarray) -> torch.Tensor:

@@ -1,7 +1,8 @@
-"""Train by several processes, one per GPU, started by torchrun, with the result of one process on the whole batch.
+"""Train by several processes, one per GPU, started by torchrun, with the result of one process on
+the whole batch.
 
-Each process encodes its part of a batch, all compute the loss of the whole batch, and gradients are averaged. The first
-process writes the files, and the others read them.
+Each process encodes its part of a batch, all compute the loss of the whole batch, and gradients are
+averaged. The first process writes the files, and the others read them.
 """
 
 import logging
@@ -20,7 +21,8 @@ from compclip.clip.device import is_gpu
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 
-# Time for which the other processes wait while the first evaluates or reads; torchrun ends them if it dies.
+# Time for which the other processes wait while the first evaluates or reads; torchrun ends them if
+# it dies.
 GROUP_TIMEOUT = timedelta(days=1)
 
 
@@ -41,10 +43,13 @@ class Group:
         return slice(self.rank * each, (self.rank + 1) * each)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return the rows (count * n, d) of all processes, by rank, given this one's (n, d); gradients flow back."""
+        """Return the rows (count * n, d) of all processes, by rank, given this one's (n, d);
+        gradients flow back.
+        """
         if self.count == 1:
             return rows
-        # All processes compute the same loss from these rows, and ``average`` averages their gradients.
+        # All processes compute the same loss from these rows, and ``average`` averages their
+        # gradients.
         return torch.cat(all_gather(rows.contiguous()))
 
     def average(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -72,7 +77,10 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
         return device
     available = torch.cuda.device_count() if is_gpu(device) else 0
     if gpus > available:
-        raise UserError(f"{setting}: {gpus}, but torch sees {available or 'no'} GPU{'s' if available > 1 else ''}")
+        raise UserError(
+            f"{setting}: {gpus}, but torch sees {available or 'no'} "
+            f"GPU{'s' if available > 1 else ''}"
+        )
     own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     torch.cuda.set_device(own)
     return own
@@ -80,7 +88,9 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
 
 @contextmanager
 def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
-    """Join the group of processes that torchrun started, ``gpus`` on each host; a single process is its own group."""
+    """Join the group of processes that torchrun started, ``gpus`` on each host; a single process is
+    its own group.
+    """
     started = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     remedy = f"start it by torchrun --nproc-per-node={gpus} (docs/cluster.md)"
     require(started == gpus, setting, f"{gpus}, but started as {started} processes", remedy)

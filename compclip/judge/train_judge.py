@@ -1,7 +1,8 @@
-"""Train a judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
+"""Train a judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's
+loss.
 
-A killed training resumes from the cache to the same weights; a finished one is repeated only if the code or settings
-that determine its weights change.
+A killed training resumes from the cache to the same weights; a finished one is repeated only if the
+code or settings that determine its weights change.
 """
 
 import hashlib
@@ -30,7 +31,14 @@ from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
 from compclip.judge.feed import Features, Feed
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
-from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
+from compclip.judge.training import (
+    Evaluate,
+    Examples,
+    choose_trainable,
+    in_batch_accuracy,
+    train,
+    training_mode,
+)
 from compclip.split.judged import judge_images, judged_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
@@ -45,7 +53,9 @@ class Material:
     texts: list[str]  # their captions, grouped by image
     first: np.ndarray  # first caption of each image
     count: np.ndarray  # number of captions of each image
-    watched: dict[str, tuple[list[BoxedFile], list[str]]]  # test images and a caption of each, by split
+    watched: dict[
+        str, tuple[list[BoxedFile], list[str]]
+    ]  # test images and a caption of each, by split
 
 
 def training_code() -> str:
@@ -53,8 +63,12 @@ def training_code() -> str:
     return code_hash(__name__, within=("compclip.clip", "compclip.judge", "compclip.core.seeds"))
 
 
-def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each test split with a caption each of up to ``WATCHED_IMAGES`` judged images, drawn by seed."""
+def watched_images(
+    captions: pd.DataFrame, judged: pd.DataFrame, seed: int
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each test split with a caption each of up to ``WATCHED_IMAGES`` judged images, drawn by
+    seed.
+    """
     for split, of_split in judged.groupby("split", sort=True):
         drawn = captions[captions["image_id"].isin(of_split["image_id"])]
         drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
@@ -63,16 +77,24 @@ def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> I
 
 
 def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first caption and the number of captions of each image in ``order``; owners: each caption's image."""
+    """Return the first caption and the number of captions of each image in ``order``; owners: each
+    caption's image.
+    """
     counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
     first = counts.cumsum() - counts
     return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
 
 
 def find_material(
-    captions: pd.DataFrame, images: pd.DataFrame, splits: Sequence[pd.DataFrame], settings: Training, folder: Path, *,
-    pretraining: pd.DataFrame | None = None, halves: int = 0,
-) -> Material:  # fmt: skip
+    captions: pd.DataFrame,
+    images: pd.DataFrame,
+    splits: Sequence[pd.DataFrame],
+    settings: Training,
+    folder: Path,
+    *,
+    pretraining: pd.DataFrame | None = None,
+    halves: int = 0,
+) -> Material:
     """Return the data of the judge by ``settings.train_on``.
 
     Args:
@@ -88,12 +110,17 @@ def find_material(
     usable, rule = set(captions["image_id"]), (images, settings.train_on, halves)
     trained = [image for image in judge_images(splits, *rule) if image in usable]
     if settings.epochs and len(trained) < max(2, settings.gpus):
-        raise UserError(f"judge.train_on: {len(trained)} images to train on; the judge needs at least two")
+        raise UserError(
+            f"judge.train_on: {len(trained)} images to train on; the judge needs at least two"
+        )
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     texts, owners = own["text"].tolist(), own["image_id"].tolist()
     judged = pd.concat([judged_images(of, *rule) for of in splits]).drop_duplicates()
     watched = {
-        split: (items_of(list(path_of.loc[drawn["image_id"]]), images, folder), drawn["text"].tolist())
+        split: (
+            items_of(list(path_of.loc[drawn["image_id"]]), images, folder),
+            drawn["text"].tolist(),
+        )
         for split, drawn in watched_images(captions, judged, halves)
     }
     if not settings.epochs:
@@ -103,25 +130,48 @@ def find_material(
         more = pretraining.sort_values("path", kind="stable")
         names = more["path"].drop_duplicates().tolist()
         items += [(folder / name, None) for name in names]
-        texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
+        texts, owners, trained = (
+            texts + more["text"].tolist(),
+            owners + more["path"].tolist(),
+            trained + names,
+        )
     return Material(items, texts, *first_and_count(owners, trained), watched)
 
 
 def training_key(
-    material: Material, config: Training, seed: int, threads: int, device: torch.device, processes: int
+    material: Material,
+    config: Training,
+    seed: int,
+    threads: int,
+    device: torch.device,
+    processes: int,
 ) -> str:
-    """Return 32 hex digits of everything that a training depends on: code, settings, processor, data, weights."""
+    """Return 32 hex digits of everything that a training depends on: code, settings, processor,
+    data, weights.
+    """
     digest = hashlib.blake2b(digest_size=16)
     files = find_source(config).files
     files += [find_weights(config.tower.weights)] if config.tower else []
     watched = [item for items, _ in material.watched.values() for item in items]
-    for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
+    for path, box in [
+        *((Path(file), None) for file in dict.fromkeys(map(str, files))),
+        *material.items,
+        *watched,
+    ]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return key(
-        training_code(), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
-        torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
+        training_code(),
+        config.model_dump_json(exclude={"device", "gpus"}),
+        seed,
+        threads,
+        torch.__version__,
+        device.type,
+        processes,
+        digest.digest(),
+        material.count.tobytes(),
+        *material.texts,
         *(text for _, texts in material.watched.values() for text in texts),
-    ).hex()  # fmt: skip
+    ).hex()
 
 
 def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> Evaluate:
@@ -143,7 +193,10 @@ def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> E
         judge.model.eval()
         return {
             f"retrieval_{split.removeprefix('test_')}": round(
-                in_batch_accuracy(unit(images, n, f"{split}: image"), unit(captions, n, f"{split}: caption")), 6
+                in_batch_accuracy(
+                    unit(images, n, f"{split}: image"), unit(captions, n, f"{split}: caption")
+                ),
+                6,
             )
             for split, (images, captions, n) in watched.items()
         }
@@ -151,8 +204,12 @@ def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> E
     return evaluate
 
 
-def describe_training(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a summary: the model, its training data, and how often images finally retrieve their captions."""
+def describe_training(
+    built: Built, material: Material, config: Training, rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a summary: the model, its training data, and how often images finally retrieve their
+    captions.
+    """
     tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
@@ -172,9 +229,15 @@ def describe_training(built: Built, material: Material, config: Training, rows: 
 
 
 def train_judge(
-    material: Material, settings: Training, *, seed: int = 0, threads: int = 2, cache: Path = Path(".cache"),
-    device: torch.device | None = None, group: Group = ALONE,
-) -> tuple[Built, list[dict[str, Any]]]:  # fmt: skip
+    material: Material,
+    settings: Training,
+    *,
+    seed: int = 0,
+    threads: int = 2,
+    cache: Path = Path(".cache"),
+    device: torch.device | None = None,
+    group: Group = ALONE,
+) -> tuple[Built, list[dict[str, Any]]]:
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
     Args:
@@ -194,13 +257,21 @@ def train_judge(
         built = build(settings, material.texts, derive_seed(seed, "train_judge"))
         for name in built.unused:
             log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
-        judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, settings.crop), device, threads)
+        judge = Judge(
+            built.model,
+            built.tokenizer(),
+            Preprocess(built.preprocess_cfg, settings.crop),
+            device,
+            threads,
+        )
         if settings.epochs:
             choose_trainable(judge.model, settings.trainable)
         training_mode(judge.model)
         synchronise_norms(judge.model, group, device, GPUS_SETTING)
         # The checkpoint stays there; other files are removed at the end.
-        work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
+        work = (
+            cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
+        )
         feed = Feed(judge, settings, work, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
@@ -208,16 +279,25 @@ def train_judge(
             captions = feed.captions(tokenize(judge.tokenizer, material.texts), "captions")
             n, parameters = len(material.items), list(judge.model.parameters())
             log.info(
-                "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
-                settings.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
-                sum(p.numel() for p in parameters), settings.epochs, n // min(settings.batch, n), device,
-            )  # fmt: skip
+                "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d "
+                "steps, on %s",
+                settings.model,
+                n,
+                len(material.texts),
+                sum(p.numel() for p in parameters if p.requires_grad),
+                sum(p.numel() for p in parameters),
+                settings.epochs,
+                n // min(settings.batch, n),
+                device,
+            )
             images = feed.images(material.items, "images", augment=settings.augment == "mild")
             return Examples(images, captions, material.first, material.count), evaluate
 
         if settings.epochs:
             rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
         else:
-            rows = [{"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}]
+            rows = [
+                {"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}
+            ]
         feed.clear()
     return built, rows

@@ -36,8 +36,8 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions; ``images`` and ``captions`` map row numbers to features.
 
-    The captions of image i are rows first[i] to first[i] + count[i]. With augmentation, ``images`` also takes the
-    ``Changes`` of these images.
+    The captions of image i are rows first[i] to first[i] + count[i]. With augmentation, ``images``
+    also takes the ``Changes`` of these images.
     """
 
     images: Features
@@ -47,10 +47,12 @@ class Examples:
 
 
 def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Return the mean of two cross-entropies: images among all texts of the batch, and texts among all images.
+    """Return the mean of two cross-entropies: images among all texts of the batch, and texts among
+    all images.
 
-    Equal captions in a batch count as wrong for each other's images, as in the paper. ``images`` and ``texts`` are (n,
-    d), of unit length; ``scale`` is the inverse temperature. Source: Radford et al. 2021, figure 3.
+    Equal captions in a batch count as wrong for each other's images, as in the paper. ``images``
+    and ``texts`` are (n, d), of unit length; ``scale`` is the inverse temperature. Source: Radford
+    et al. 2021, figure 3.
     """
     logits = scale * images @ texts.T
     target = torch.arange(len(images), device=images.device)
@@ -60,8 +62,8 @@ def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) ->
 def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
     """Return the learning rate of ``step`` (from 0) of ``steps``.
 
-    It rises linearly to ``peak`` during the fraction ``warmup`` of the steps, then falls along half a cosine to 0 or
-    stays.
+    It rises linearly to ``peak`` during the fraction ``warmup`` of the steps, then falls along half
+    a cosine to 0 or stays.
     """
     climb = round(warmup * steps)
     if step < climb:
@@ -105,7 +107,9 @@ def check_patterns(names: Sequence[str], patterns: Sequence[str]) -> None:
 
 
 def training_mode(module: nn.Module) -> None:
-    """Set training mode, but evaluation mode for parts with only frozen parameters, including batch norms."""
+    """Set training mode, but evaluation mode for parts with only frozen parameters, including batch
+    norms.
+    """
     module.train()
     for child in module.children():
         parameters = list(child.parameters())
@@ -116,7 +120,9 @@ def training_mode(module: nn.Module) -> None:
 
 
 def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.optim.AdamW:
-    """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two dimensions)."""
+    """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two
+    dimensions).
+    """
     trained = [p for p in model.parameters() if p.requires_grad]
     parameters = [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
@@ -126,9 +132,15 @@ def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.op
 
 
 def take_step(
-    model: Any, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, lr: float, group: Group
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    scale: torch.amp.GradScaler,
+    lr: float,
+    group: Group,
 ) -> None:
-    """Make a step with learning rate ``lr`` by the mean gradients of all processes, and limit the logit scale."""
+    """Make a step with learning rate ``lr`` by the mean gradients of all processes, and limit the
+    logit scale.
+    """
     for options in optimizer.param_groups:
         options["lr"] = lr
     group.average(p for p in model.parameters() if p.requires_grad)
@@ -139,17 +151,23 @@ def take_step(
 
 
 def train(
-    model: Any, prepare: Callable[[], tuple[Examples, Evaluate]], config: Training, seed: int, checkpoint: Path,
+    model: Any,
+    prepare: Callable[[], tuple[Examples, Evaluate]],
+    config: Training,
+    seed: int,
+    checkpoint: Path,
     group: Group = ALONE,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results of evaluation.
+) -> list[dict[str, Any]]:
+    """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results
+    of evaluation.
 
-    The randomness of an epoch depends on the seed and its number, so a killed training resumes from the last checkpoint
-    to the same weights. All processes of ``group`` have the same examples, and each encodes its part of every batch;
-    the first evaluates and writes the checkpoints.
+    The randomness of an epoch depends on the seed and its number, so a killed training resumes from
+    the last checkpoint to the same weights. All processes of ``group`` have the same examples, and
+    each encodes its part of every batch; the first evaluates and writes the checkpoints.
 
     Args:
-        prepare: returns the examples and the evaluation; not called if the checkpoint is from the last epoch.
+        prepare: returns the examples and the evaluation; not called if the checkpoint is from the
+            last epoch.
     """
     device = next(model.parameters()).device
     training_mode(model)
@@ -169,7 +187,11 @@ def train(
     def changes_at(step: int) -> list[Changes]:
         strength = strength_at(step, steps) if config.augment == "mild" else 0
         # Drawn for the whole batch, so that the number of processes does not change them.
-        return [draw_changes(batch, seed, step, strength=strength).each(itemgetter(own))] if strength else []
+        return (
+            [draw_changes(batch, seed, step, strength=strength).each(itemgetter(own))]
+            if strength
+            else []
+        )
 
     with Progress(steps, "steps") as progress:
         progress.add(len(rows) * per_epoch)
@@ -194,10 +216,17 @@ def train(
                 losses.append(loss.item())
                 progress.add(1, f"loss {losses[-1]:.3f}")
             if not np.isfinite(losses).all():
-                raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
+                raise UserError(
+                    f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it "
+                    f"({config.lr})"
+                )
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses)), "lr": lr}
             rows.append({**row, **(evaluate() if group.first else {})})
-            shown = (f"{key} {value:.3g}" for key, value in rows[-1].items() if key not in ("epoch", "step"))
+            shown = (
+                f"{key} {value:.3g}"
+                for key, value in rows[-1].items()
+                if key not in ("epoch", "step")
+            )
             log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(shown))
             if group.first:
                 kept.keep(rows, last=epoch + 1 == config.epochs)
@@ -205,25 +234,35 @@ def train(
     return rows
 
 
-def _loss(group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter) -> torch.Tensor:
-    """Return the loss of all processes for images (n, d) and texts (k * n, d), averaged over k captions of each."""
+def _loss(
+    group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter
+) -> torch.Tensor:
+    """Return the loss of all processes for images (n, d) and texts (k * n, d), averaged over k
+    captions of each.
+    """
     all_images, parts = group.gather(images.float()), texts.float().split(len(images))
-    losses = [clip_loss(all_images, group.gather(part), log_scale.exp()) / len(parts) for part in parts]
+    losses = [
+        clip_loss(all_images, group.gather(part), log_scale.exp()) / len(parts) for part in parts
+    ]
     return sum(losses[1:], losses[0])
 
 
 def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
     """Return (k, n) rows of k captions of each image, distinct unless it has fewer than k."""
     places = np.arange(examples.count.max())
-    order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
+    order = np.where(
+        places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2
+    ).argsort(1)
     rounds = np.arange(k)[:, None] % examples.count
     return examples.first + np.take_along_axis(order, rounds.T, 1).T
 
 
 def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
-    """Return each image's chance (n,) that its own column is among its first ``k``, with ties in random order.
+    """Return each image's chance (n,) that its own column is among its first ``k``, with ties in
+    random order.
 
-    ``similarities`` has a row for each image and a column for each text or class; ``own`` (n,) is the image's column.
+    ``similarities`` has a row for each image and a column for each text or class; ``own`` (n,) is
+    the image's column.
     """
     of_own = np.take_along_axis(similarities, own[:, None], axis=1)
     above, tied = (similarities > of_own).sum(axis=1), (similarities == of_own).sum(axis=1)
@@ -231,10 +270,11 @@ def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.
 
 
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
-    """Return how often an image's caption is the most similar one among those of its group of ``group`` images.
+    """Return how often an image's caption is the most similar one among those of its group of
+    ``group`` images.
 
-    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows form one group.
-    NaN without rows. ``images`` and ``texts`` are (n, d), row by row.
+    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group``
+    rows form one group. NaN without rows. ``images`` and ``texts`` are (n, d), row by row.
     """
     n = len(images)
     size = min(group, n)

@@ -13,13 +13,19 @@ from compclip.core.tables import CAPTION_KEY, RELATIONS, Blocks, in_blocks
 
 
 def surfaces(pairs: pd.DataFrame, role: str) -> list[str]:
-    """Return the nouns or adjectives (``role``) of pairs as read, in lower case; ``text`` is that of the caption."""
-    spans = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
+    """Return the nouns or adjectives (``role``) of pairs as read, in lower case; ``text`` is that
+    of the caption.
+    """
+    spans = zip(
+        *(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True
+    )
     return [normalize(text[start:end]).text.lower() for text, start, end in spans]
 
 
 class PairCounts:
-    """Counts of captions and their pairs that grow block by block, so that no block but the last is in memory."""
+    """Counts of captions and their pairs that grow block by block, so that no block but the last is
+    in memory.
+    """
 
     def __init__(self) -> None:
         self.counts, self.relations = Counter[str](), Counter[str]()
@@ -32,18 +38,30 @@ class PairCounts:
         self.counts["with_pairs"] += len(pairs[CAPTION_KEY].drop_duplicates())
         self.counts["empty"] += sum(not text.strip() for text in captions["text"])
         self.relations.update(pairs["relation"].tolist())
-        self.texts = np.union1d(self.texts, pd.util.hash_array(captions["text"].to_numpy(), categorize=False))
+        self.texts = np.union1d(
+            self.texts, pd.util.hash_array(captions["text"].to_numpy(), categorize=False)
+        )
         pairs = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
         for role, forms in self.forms.items():
             forms.update(surfaces(pairs, role))
 
     def nouns(self) -> set[str]:
-        """Return the lower-case forms that occur in pairs more often as nouns than as adjectives, listed or not."""
-        return {form for form, count in self.forms["noun"].items() if count > self.forms["adjective"][form]}
+        """Return the lower-case forms that occur in pairs more often as nouns than as adjectives,
+        listed or not.
+        """
+        return {
+            form
+            for form, count in self.forms["noun"].items()
+            if count > self.forms["adjective"][form]
+        }
 
     def summary(self, model: str) -> dict[str, Any]:
-        """Return and log the content of pairs.json; warn if most captions have no pair. ``model``: its identity."""
-        captions, with_pairs, empty = (self.counts[name] for name in ("captions", "with_pairs", "empty"))
+        """Return and log the content of pairs.json; warn if most captions have no pair. ``model``:
+        its identity.
+        """
+        captions, with_pairs, empty = (
+            self.counts[name] for name in ("captions", "with_pairs", "empty")
+        )
         summary = {
             "model": model,
             "captions": captions,
@@ -54,10 +72,15 @@ class PairCounts:
             "pairs": self.relations.total(),
             "relations": {name: self.relations[name] for name in RELATIONS},
         }
-        counts = "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty"
+        counts = (
+            "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, "
+            "%(empty)d empty"
+        )
         log.info(f"{counts}; %(pairs)d pairs", summary)
         if 2 * with_pairs < captions:
-            summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
+            summary["warning"] = (
+                "most captions have no pair: are they in the language of pairs.model?"
+            )
             log.warning("warning: %s", summary["warning"])
         return summary | {"nouns": sorted(self.nouns())}
 

@@ -1,6 +1,7 @@
 """Find the pairs and the tree of a caption; ``text.parsing`` runs this once for each distinct text.
 
-The result depends only on the text, the pipeline, the lexicons and this code, all of which the cache's key covers.
+The result depends only on the text, the pipeline, the lexicons and this code, all of which the
+cache's key covers.
 """
 
 from __future__ import annotations
@@ -40,14 +41,18 @@ class Occurrence(NamedTuple):
     relation: str
 
 
-def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalized) -> list[Occurrence]:
-    """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
+def occurrences(
+    doc: Doc, words: list[Word], at: dict[int, int], text: Normalized
+) -> list[Occurrence]:
+    """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is
+    ``words.spans``.
 
     ``text`` is the text of ``doc``, which has the offsets in the caption as given.
-    If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
-    the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader. So is
-    a noun behind a separator, as in the list `red; bill`, and a pair that the caption denies or supposes (``scope``):
-    whether the image shows it is open.
+    If the surface gives an adjective a noun, a different noun that only the parse gives is
+    disputed. So is a noun to the left of an attributive adjective: in `a white belly grey back` the
+    parser may choose it, unlike a reader. So is a noun behind a separator, as in the list `red;
+    bill`, and a pair that the caption denies or supposes (``scope``): whether the image shows it is
+    open.
     """
     links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
@@ -57,7 +62,9 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalize
         leftward = is_attributive and link.noun < link.adjective
         between = words[link.adjective + 1 : link.noun] if is_attributive else []
         is_separated = any(word.lower in WORDS.separators for word in between)
-        relation = "disputed" if leftward or is_separated or link.adjective in settled else link.relation
+        relation = (
+            "disputed" if leftward or is_separated or link.adjective in settled else link.relation
+        )
         relations.setdefault((link.adjective, link.noun), relation)
     reached, absent = denied(doc, words)
     result = []
@@ -71,16 +78,24 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalize
 
 
 class Extractor:
-    """Parses texts for ``text.parsing`` by the pipeline ``model``; without a noun lexicon, any noun counts."""
+    """Parses texts for ``text.parsing`` by the pipeline ``model``; without a noun lexicon, any noun
+    counts.
+    """
 
     def __init__(
-        self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon | None = None
+        self,
+        model: str,
+        adjectives: Sequence[Lexicon],
+        nouns: Lexicon | None,
+        compounds: Lexicon | None = None,
     ) -> None:
         compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
         self.nlp = load_language(model, "pairs.model")
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
         lexicons = [
-            [lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon
+            [lexicon.name, sorted(lexicon.forms.items())]
+            for lexicon in (*adjectives, nouns, compounds)
+            if lexicon
         ]
         self.context = key(
             code_hash(__name__, within=("compclip.pairs", "compclip.text", "compclip.core.normal")),

@@ -30,21 +30,23 @@ def extract_pairs(
 ) -> pd.DataFrame:
     """Find the adjective-noun pairs of captions; each distinct text is parsed once.
 
-    A word of a lexicon is read as the lexicon says, whatever its tag, and named by its canonical word. Adjectives and
-    nouns that no lexicon lists are read by their tags and have rows, too: ``rank_pairs`` counts all adjectives, then
-    ranks those that are listed.
+    A word of a lexicon is read as the lexicon says, whatever its tag, and named by its canonical
+    word. Adjectives and nouns that no lexicon lists are read by their tags and have rows, too:
+    ``rank_pairs`` counts all adjectives, then ranks those that are listed.
 
     Args:
         captions: texts, or a table with image_id and text (``inputs.as_captions``).
         adjectives: lexicons, or their names in ``lexicons/adjectives``.
         nouns: a lexicon, or its name in ``lexicons/nouns``; None: all nouns are read by their tags.
-        compounds: lexicon of compounds that count as one noun; None: ``lexicons/compounds/common.yaml``.
+        compounds: lexicon of compounds that count as one noun; None:
+            ``lexicons/compounds/common.yaml``.
         model: spaCy pipeline.
         processes: processes that parse at once; the result is the same.
         cache: SQLite file of parses, from which a killed call resumes.
 
     Returns:
-        A row for each occurrence, in the order of the captions: image_id, caption_id, adjective, noun (canonical
+        A row for each occurrence, in the order of the captions: image_id, caption_id, adjective,
+            noun (canonical
         words), the character offsets of both, relation.
 
     Raises:
@@ -62,8 +64,14 @@ def extract_pairs(
 def find_pairs(
     captions: pd.DataFrame, extractor: Extractor, processes: int = 1, cache: str | Path = ":memory:"
 ) -> pd.DataFrame:
-    """Find the pairs of captions; nouns are lemmas, which only ``NounForms`` makes the same for all forms of a noun."""
-    log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(captions), processes)
+    """Find the pairs of captions; nouns are lemmas, which only ``NounForms`` makes the same for all
+    forms of a noun.
+    """
+    log.info(
+        "%d captions; new ones are parsed (processes: %d, each about 500 a second)",
+        len(captions),
+        processes,
+    )
     encoded = list(parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions"))
     decoded = {value: decode_occurrences(value) for value in set(encoded) if value}
     occurrences = [decoded[value] if value else [] for value in encoded]
@@ -71,4 +79,6 @@ def find_pairs(
     rows = [occurrence for of_caption in occurrences for occurrence in of_caption]
     if not rows:
         return empty_table(PAIRS)
-    return pd.concat([ids.reset_index(drop=True), pd.DataFrame(rows, columns=list(Occurrence._fields))], axis=1)
+    return pd.concat(
+        [ids.reset_index(drop=True), pd.DataFrame(rows, columns=list(Occurrence._fields))], axis=1
+    )

@@ -1,4 +1,6 @@
-"""Find pairs by the dependency parse: attributive and predicative, through conjunctions and relative clauses."""
+"""Find pairs by the dependency parse: attributive and predicative, through conjunctions and
+relative clauses.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,13 @@ def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple
 
 
 def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
-    """Return the nouns that a copula's predicate modifies: the nearest one of its subject, then those that share it."""
-    while not (subjects := [child for child in verb.children if child.dep_ in SUBJECT_LABELS]) and verb.dep_ == "conj":
+    """Return the nouns that a copula's predicate modifies: the nearest one of its subject, then
+    those that share it.
+    """
+    while (
+        not (subjects := [child for child in verb.children if child.dep_ in SUBJECT_LABELS])
+        and verb.dep_ == "conj"
+    ):
         verb = verb.head
     if not subjects or parts[subjects[0].i] is Role.THAT:
         # A relative clause: its antecedent is the noun.
@@ -63,4 +70,7 @@ def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
         if parts[token.i] is Role.NOUN:
             nouns.append(token.i)
         queue.extend(child for child in token.children if child.dep_ == "conj")
-    return [(noun, "shared" if n else "predicative") for n, noun in enumerate(sorted(nouns, reverse=True))]
+    return [
+        (noun, "shared" if n else "predicative")
+        for n, noun in enumerate(sorted(nouns, reverse=True))
+    ]

@@ -15,27 +15,34 @@ NAMED = ["adjective", "noun"]
 def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return the summed counts of each value of ``by``: most frequent first, ties by name."""
     added = counts.groupby(by)[["count", "images"]].sum().reset_index()
-    return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
+    return added.sort_values(
+        ["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True
+    )
 
 
 def count_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return adjective, noun, count and images of each pair, undisputed occurrences; those of whole images add up."""
+    """Return adjective, noun, count and images of each pair, undisputed occurrences; those of whole
+    images add up.
+    """
     sure = pairs[pairs["relation"] != "disputed"]
     return sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
 
 
 @checked
 def rank_pairs(
-    pairs: OccurrenceBlocks, adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    pairs: OccurrenceBlocks,
+    adjectives: Lexicon | str,
+    nouns: Lexicon | str | None = None,
     selection: Selection | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Rank the pairs of a composition by frequency.
 
     Args:
-        pairs: image_id, adjective, noun and relation of all occurrences, as in ``extract_pairs``, or an iterator
-            of blocks (``tables.in_blocks``); disputed ones do not count.
+        pairs: image_id, adjective, noun and relation of all occurrences, as in ``extract_pairs``,
+            or an iterator of blocks (``tables.in_blocks``); disputed ones do not count.
         adjectives: the composition's lexicon, or its name in ``lexicons/adjectives``.
-        nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any noun.
+        nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any
+            noun.
         selection: limits of the ranking; None: defaults.
 
     Returns:
@@ -51,15 +58,22 @@ def rank_pairs(
     frequent = _ranked(counts, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
-    require(chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition")
+    require(
+        chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition"
+    )
     ranking = ranking[ranking["adjective"].isin(chosen)]
     if nouns is not None:
         ranking = ranking[ranking["noun"].isin(nouns.words)]
     ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
     where = f" with a noun of lexicon {nouns.name}" if nouns else ""
-    fault = f"no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times"
-    require(len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons")
+    fault = (
+        f"no pair of an adjective of lexicon {adjectives.name}{where} occurs "
+        f"{selection.min_count} times"
+    )
+    require(
+        len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons"
+    )
     ranking["rank"] = range(1, len(ranking) + 1)
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
     words = ranking["adjective"].nunique(), ranking["noun"].nunique()

@@ -1,9 +1,11 @@
-"""Find what a caption denies, supposes, compares with or excepts: `no red bill`, `if it were red`, `like a red ball`.
+"""Find what a caption denies, supposes, compares with or excepts: `no red bill`, `if it were red`,
+`like a red ball`.
 
-A caption is written as a string of letters, one a word. Regular expressions find in it each word that opens a scope (by
-the lists of ``lexicons/grammar.yaml``), and the phrases that belong to it. A phrase that does not fit is asserted, so
-that a scope also ends in captions without commas: `a bird with no neck black wings` has black wings. The dependency
-parse does not decide, because it is unreliable on such captions.
+A caption is written as a string of letters, one a word. Regular expressions find in it each word
+that opens a scope (by the lists of ``lexicons/grammar.yaml``), and the phrases that belong to it. A
+phrase that does not fit is asserted, so that a scope also ends in captions without commas: `a bird
+with no neck black wings` has black wings. The dependency parse does not decide, because it is
+unreliable on such captions.
 """
 
 from __future__ import annotations
@@ -19,14 +21,22 @@ if TYPE_CHECKING:
 
 # Letters of other words. O: verbs that are not finite, and prepositions that are not of a place.
 ROLES = {
-    Role.ADJECTIVE: "A", Role.NOUN: "N", Role.AND: "&", Role.MODIFIER: "M", Role.BE: "O", Role.THAT: "R",
-    Role.START: "S", Role.PLACE: "P", Role.OTHER: "O",
-}  # fmt: skip
+    Role.ADJECTIVE: "A",
+    Role.NOUN: "N",
+    Role.AND: "&",
+    Role.MODIFIER: "M",
+    Role.BE: "O",
+    Role.THAT: "R",
+    Role.START: "S",
+    Role.PLACE: "P",
+    Role.OTHER: "O",
+}
 TAGS = {"IN": "P", "PRP": "Y", "VBZ": "V", "VBP": "V", "MD": "V"}
 
 # Phrases as regular expressions of letters; `<name>` stands for an earlier one.
 PHRASES = {
-    # Adjectives in a row (A listed, U unlisted, a participles), and those joined: `red, blue or green`.
+    # Adjectives in a row (A listed, U unlisted, a participles), and those joined: `red, blue or
+    # green`.
     "run": "[Mrz_]*[AUa]+",
     "predicate": "(?:<run>(?:(?:,<run>)*,?[&|]<run>)*(?!N)|<run>(?:(?:,<run>)*,?[|d]<run>)*N*)",
     # A noun with its adjectives, and a list of those.
@@ -34,7 +44,8 @@ PHRASES = {
     "adjectives": "<stack>(?:(?:,|,?[&|])<stack>)*",
     "noun": "[MSITDru]*+(?:<adjectives>)?M*+N++",
     "nouns": "<noun>(?:(?:,<noun>)*,?[|]<noun>)*",
-    # With what follows a noun and belongs to it. A place that is known exists: `no spots on its red wings`.
+    # With what follows a noun and belongs to it. A place that is known exists: `no spots on its red
+    # wings`.
     "part": "<nouns>(?:F<noun>|R[VH]M*(?:<predicate>|<nouns>))*",
     "phrase": "<part>(?:(?:M*+(?:P(?![TD])|O))+<part>)*",
     "with": "<phrase>(?:W(?!D)<phrase>)*",
@@ -52,7 +63,7 @@ REACHES = {
     "l_*": "(?:<part>(?:&(?![TD])<part>)*|<predicate>)",
     "l_+[HO]": "<joined>",  # `instead of wearing a red shirt`
     "L(?=[MSITDu])": "<part>",
-    "n_*": "(?:[MVHOYa]*[VHOa](?:[MVHOWa]|P(?![TD]))*(?:<predicate>|<joined>)|<predicate>|M*[SITDu]<phrase>)",
+    "n_*": "(?:[MVHOYa]*[VHOa](?:[MVHOWa]|P(?![TD]))*(?:<predicate>|<joined>)|<predicate>|M*[SITDu]<phrase>)",  # noqa: E501
     "n_*M*(?:P(?![TD])|W(?!D))": "<phrase>",  # `not in a red shirt`
     "s_*": "<clause>",
     "m": "[MYn]*[VHO]<clause>",  # but `may red wings` are many
@@ -82,7 +93,9 @@ def _expanded(pattern: str) -> str:
     return pattern
 
 
-RULES = [re.compile(f"{before}(?=(?P<reach>{_expanded(reach)}))") for before, reach in REACHES.items()]
+RULES = [
+    re.compile(f"{before}(?=(?P<reach>{_expanded(reach)}))") for before, reach in REACHES.items()
+]
 
 
 def _letter(doc: Doc, word: Word) -> str:
@@ -92,12 +105,18 @@ def _letter(doc: Doc, word: Word) -> str:
         return "a" if tag.startswith("VB") else "U"
     if word.part is Role.BE and tag == "VBD":
         return "V"
-    return TAGS.get(tag, ROLES[word.part]) if word.part in (Role.BE, Role.OTHER) else ROLES[word.part]
+    return (
+        TAGS.get(tag, ROLES[word.part]) if word.part in (Role.BE, Role.OTHER) else ROLES[word.part]
+    )
 
 
 def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
-    """Return the words in a scope, and the nouns that are said to be absent, as positions among the words."""
+    """Return the words in a scope, and the nouns that are said to be absent, as positions among the
+    words.
+    """
     lowers = ["" if word.group else word.lower for word in words]
     letters = scope_letters(lowers, [_letter(doc, word) for word in words])
-    reached = {i for rule in RULES for match in rule.finditer(letters) for i in range(*match.span("reach"))}
+    reached = {
+        i for rule in RULES for match in rule.finditer(letters) for i in range(*match.span("reach"))
+    }
     return reached, {match.start("absent") for match in ABSENT.finditer(letters)}

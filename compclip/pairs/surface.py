@@ -1,8 +1,9 @@
 """Find pairs by the order of words alone.
 
-An adjective belongs to the nearest noun that follows it in its run: a sequence of adjectives, nouns, conjunctions and
-modifiers. On captions without commas this is more reliable than a parse: `white belly grey back` is a white belly and a
-gray back. A predicate belongs to the noun before its verb: `the belly is white`.
+An adjective belongs to the nearest noun that follows it in its run: a sequence of adjectives,
+nouns, conjunctions and modifiers. On captions without commas this is more reliable than a parse:
+`white belly grey back` is a white belly and a gray back. A predicate belongs to the noun before its
+verb: `the belly is white`.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,12 @@ class Link:
 
 
 def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
-    """Return the pairs that the order of words shows, and the adjectives that it shows to have no noun.
+    """Return the pairs that the order of words shows, and the adjectives that it shows to have no
+    noun.
 
-    Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns; disputed
-    for a coordinated noun with a predicate of another kind (`white breast and belly that is fluffy`).
+    Relations: adjacent, attributive (further left in a stack), predicative, and shared for
+    coordinated nouns; disputed for a coordinated noun with a predicate of another kind (`white
+    breast and belly that is fluffy`).
     """
     links: list[Link] = []
     run = _Run(words, links)
@@ -38,9 +41,16 @@ def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
         adjectives, following = _predicate(words, i)
         # The last predicate ends before this one's subject.
         groups = {words[adjective].group for adjective in adjectives}
-        subjects = [clause + n for n in _subjects(words[clause:], i - clause, groups)] if adjectives else []
+        subjects = (
+            [clause + n for n in _subjects(words[clause:], i - clause, groups)]
+            if adjectives
+            else []
+        )
         for position, noun in enumerate(subjects):
-            links.extend(Link(adjective, noun, "shared" if position else "predicative") for adjective in adjectives)
+            links.extend(
+                Link(adjective, noun, "shared" if position else "predicative")
+                for adjective in adjectives
+            )
         i = following if subjects else i + 1
         clause = i if subjects else clause
     return links, set(run.nowhere)
@@ -70,13 +80,17 @@ class _Run:
 
     def end(self) -> None:
         self.pending: list[int] = []  # adjectives still without a noun
-        self.joined: set[int] = set()  # pending adjectives that a conjunction joins to the one before
+        self.joined: set[int] = (
+            set()
+        )  # pending adjectives that a conjunction joins to the one before
         self.last: list[int] = []  # adjectives of the last noun, which a coordinated noun shares
         self.conjunction = False
         self.is_single = False  # an article for one thing begins the run
 
     def take(self, i: int) -> int:
-        """Take the word at ``i``, and the nouns that follow a noun; return the position of the next word."""
+        """Take the word at ``i``, and the nouns that follow a noun; return the position of the next
+        word.
+        """
         word = self.words[i]
         if word.part is Role.ADJECTIVE and self._is_tone(i):
             self.nowhere.append(i)
@@ -100,9 +114,12 @@ class _Run:
             self.nowhere.append(i + 1)
             return i + 2
         elif word.part is Role.AND:
-            # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people` are two things.
+            # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people`
+            # are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
-        elif word.part is not Role.MODIFIER and not (word.lower == "one" and self.conjunction and self.pending):
+        elif word.part is not Role.MODIFIER and not (
+            word.lower == "one" and self.conjunction and self.pending
+        ):
             self.end()  # but `one blue and one green car` goes on
             self.is_single = word.lower in WORDS.indefinite_articles
         return i + 1
@@ -117,36 +134,49 @@ class _Run:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
         after = self.words[i + 1 : i + 4]
         kinds = [Role.ADJECTIVE, Role.ADJECTIVE, Role.NOUN]
-        is_phrase = [word.part for word in after] == kinds and after[1].lower in WORDS.patterns_and_edges
+        is_phrase = [word.part for word in after] == kinds and after[
+            1
+        ].lower in WORDS.patterns_and_edges
         return is_phrase and after[0].group == self.words[self.pending[-1]].group != ""
 
     def _unit(self) -> int:
-        """Return where the last adjectives that belong together begin: coordinated ones, or two of one lexicon."""
+        """Return where the last adjectives that belong together begin: coordinated ones, or two of
+        one lexicon.
+        """
         words, pending = self.words, self.pending
         start = len(pending) - 1
         while start and (
-            pending[start] in self.joined or words[pending[start]].group == words[pending[start - 1]].group != ""
+            pending[start] in self.joined
+            or words[pending[start]].group == words[pending[start - 1]].group != ""
         ):
             start -= 1
         return start
 
     def _nouns(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
-        """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share them.
+        """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share
+        them.
 
-        ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has none.
+        ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has
+        none.
         """
         first, others = heads[0], heads[1:]
         has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
-            inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)
+            inner = self.words[first].possessed or bool(
+                others and self.words[others[0]].lower in WORDS.birds
+            )
             start = self._unit() if inner else 0
-            if self.words[first].lower in WORDS.features and self.words[self.pending[-1]].canonical in WORDS.stacking:
+            if (
+                self.words[first].lower in WORDS.features
+                and self.words[self.pending[-1]].canonical in WORDS.stacking
+            ):
                 start = len(self.pending)  # `a large bearded man`
             outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
             if self.conjunction and begin == first and not self.words[first].group and not others:
-                # `red and banana`: after a conjunction, a noun alone may be coordinated with a color as a noun.
+                # `red and banana`: after a conjunction, a noun alone may be coordinated with a
+                # color as a noun.
                 self._dispute(taken)
             if inner and others:
                 self._link(outer, others[0])
@@ -178,10 +208,11 @@ class _Run:
                     self.links.append(Link(adjective, noun, "shared" if is_clear else "disputed"))
 
     def _is_apart(self, noun: int) -> bool:
-        """Return whether a coordinated noun may have no part in the adjective: `a black shirt and jeans`.
+        """Return whether a coordinated noun may have no part in the adjective: `a black shirt and
+        jeans`.
 
-        An article for one thing does not reach a plural, nor do the adjectives of things reach people. Of listed nouns,
-        which are parts of a thing, all have it.
+        An article for one thing does not reach a plural, nor do the adjectives of things reach
+        people. Of listed nouns, which are parts of a thing, all have it.
         """
         word = self.words[noun]
         is_other = self.is_single and word.plural or word.canonical in WORDS.people
@@ -189,11 +220,15 @@ class _Run:
 
 
 def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
-    """Return the nouns of a sequence that are separate things: `breast feathers` is one, `crown nape` two."""
+    """Return the nouns of a sequence that are separate things: `breast feathers` is one, `crown
+    nape` two.
+    """
     heads: list[int] = []
     for n in nouns:
         after = words[n + 1] if n < nouns[-1] else None
-        if after and (not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after)):
+        if after and (
+            not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after)
+        ):
             continue
         # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
         is_vague_next = after is not None and after.lower in WORDS.vague_nouns
@@ -211,7 +246,9 @@ def _carries(noun: Word, after: Word) -> bool:
 
 
 def _closes(words: list[Word], i: int) -> bool:
-    """Return whether the list of nouns that the comma at ``i`` continues ends with an `and` and a noun."""
+    """Return whether the list of nouns that the comma at ``i`` continues ends with an `and` and a
+    noun.
+    """
     while i + 1 < len(words) and words[i].part in (Role.NOUN, Role.AND):
         if words[i].part is Role.AND and words[i].lower != "," and words[i + 1].part is Role.NOUN:
             return True
@@ -222,8 +259,8 @@ def _closes(words: list[Word], i: int) -> bool:
 def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
     """Return the lexicons of the own predicate of the noun before ``end``.
 
-    That of `white` in `black head and wings that are white`; None if it has no predicate; all lexicons if it begins
-    another clause: `black head and wings are long`.
+    That of `white` in `black head and wings that are white`; None if it has no predicate; all
+    lexicons if it begins another clause: `black head and wings are long`.
     """
     if end == len(words) or words[end].part not in (Role.BE, Role.THAT):
         return None
@@ -234,7 +271,9 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
-    """Return whether the nouns from ``i`` on are the subject of a copula: `belly and breast are white`."""
+    """Return whether the nouns from ``i`` on are the subject of a copula: `belly and breast are
+    white`.
+    """
     i = _skip(words, i, Role.NOUN, Role.AND)
     return i < len(words) and words[i].part is Role.BE and words[i - 1].part is Role.NOUN
 
@@ -273,20 +312,26 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
 
 
 def _begin_of_attributes(groups: list[list[str]]) -> int:
-    """Return which group of a predicate's adjectives is the first that belongs to the noun after them.
+    """Return which group of a predicate's adjectives is the first that belongs to the noun after
+    them.
 
-    This is the last group; but a stack begins a noun's phrase (`is white and gray and long black and white wings`), and
-    so does a repeated word (`is white and black and white wings`, `is black and black and white wings`).
+    This is the last group; but a stack begins a noun's phrase (`is white and gray and long black
+    and white wings`), and so does a repeated word (`is white and black and white wings`, `is black
+    and black and white wings`).
     """
     last = len(groups) - 1
     for n in range(1, last):
         if len(groups[n]) > 1 or groups[n][0] in {group[0] for group in groups[:n]}:
             return n
-    return last - 1 if last > 1 and groups[last][0] in {group[0] for group in groups[:last]} else last
+    return (
+        last - 1 if last > 1 and groups[last][0] in {group[0] for group in groups[:last]} else last
+    )
 
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
-    """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first; not pronouns."""
+    """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first;
+    not pronouns.
+    """
     n = _skip_back(words, be, Role.THAT, Role.MODIFIER) - 1
     if n < 0 or words[n].part is not Role.NOUN:
         return []
@@ -299,7 +344,8 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
         return [n, top, *_coordinated(words, top, groups, that, plural is True)]
     governor = _governor(words, n)
     if governor is not None:
-        # `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the head.
+        # `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the
+        # head.
         first, second = (n, governor) if that else (governor, n)
         agree = plural is None or words[first].plural == plural or words[second].plural != plural
         n = first if agree else second
@@ -312,7 +358,9 @@ def _start_of_phrase(words: list[Word], n: int) -> int:
 
 
 def _top_of_span(words: list[Word], n: int) -> int | None:
-    """Return the noun from which a span goes down to the noun at ``n``: `crown` in `crown down to the nape`."""
+    """Return the noun from which a span goes down to the noun at ``n``: `crown` in `crown down to
+    the nape`.
+    """
     to = _start_of_phrase(words, n) - 1
     if to < 2 or (words[to - 1].lower, words[to].lower) != ("down", "to"):
         return None
@@ -337,12 +385,15 @@ def _governor(words: list[Word], n: int) -> int | None:
         governor = before - 1
 
 
-def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: bool) -> Sequence[int]:
+def _coordinated(
+    words: list[Word], n: int, groups: set[str], that: bool, many: bool
+) -> Sequence[int]:
     """Return further subjects before the noun at ``n``: `crown nape and back are black`.
 
-    A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither is the object of
-    another phrase, unless the verb's number requires another subject (``many``), or a relative clause follows and none
-    of them has any adjective: `a head and wings which are brown`.
+    A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither
+    is the object of another phrase, unless the verb's number requires another subject (``many``),
+    or a relative clause follows and none of them has any adjective: `a head and wings which are
+    brown`.
     """
     start = _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER, *([Role.START] if many else []))
     if start < 2 or words[start - 1].part is not Role.AND or words[start - 2].part is not Role.NOUN:
@@ -354,7 +405,9 @@ def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: 
     if that and not many:
         # A noun and at most a determiner, not itself coordinated.
         is_joined = begin > 0 and words[begin - 1].part in (Role.AND, Role.NOUN)
-        is_bare = not is_joined and all(word.part is Role.START for word in words[begin : others[-1]])
+        is_bare = not is_joined and all(
+            word.part is Role.START for word in words[begin : others[-1]]
+        )
         return others if start == n and is_bare else []
     is_object = begin > 0 and words[begin - 1].part in (Role.OTHER, Role.PLACE)
     return others if many or not is_object else []

@@ -21,8 +21,8 @@ class Tree(NamedTuple):
 def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
     """Return the tree of a parsed caption.
 
-    A form of several words in a lexicon (`eye ring`) is one node. Words without a letter or a digit are not nodes:
-    their children get their head.
+    A form of several words in a lexicon (`eye ring`) is one node. Words without a letter or a digit
+    are not nodes: their children get their head.
     """
     tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
     above = [at[top.head.i] for top in tops]  # a root is its own head
@@ -39,4 +39,7 @@ def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]
 
 def _top(doc: Doc, word: Word) -> Token:
     """Return the token of a word that is closest to the root, so that words cannot form a cycle."""
-    return min(doc[word.first : word.last + 1], key=lambda token: (sum(1 for _ in token.ancestors), -token.i))
+    return min(
+        doc[word.first : word.last + 1],
+        key=lambda token: (sum(1 for _ in token.ancestors), -token.i),
+    )

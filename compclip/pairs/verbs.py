@@ -1,9 +1,10 @@
 """Find the verbs that the tagger takes for nouns.
 
-A caption is a phrase more often than a sentence, and the small pipelines often read a verb after a noun as one more
-noun: `leaps` in `a black dog leaps`, `playing` in `a green shirt playing football`. Often the parse contradicts itself:
-an article for one thing before a plural, or a plural that modifies a noun. Otherwise, the words beside the verb and the
-lists of ``lexicons/grammar.yaml`` decide.
+A caption is a phrase more often than a sentence, and the small pipelines often read a verb after a
+noun as one more noun: `leaps` in `a black dog leaps`, `playing` in `a green shirt playing
+football`. Often the parse contradicts itself: an article for one thing before a plural, or a plural
+that modifies a noun. Otherwise, the words beside the verb and the lists of
+``lexicons/grammar.yaml`` decide.
 """
 
 from __future__ import annotations
@@ -30,14 +31,18 @@ class Dictionary:
     """
 
     def __init__(self, lookups: Any) -> None:
-        index: Mapping[str, Any] = lookups.get_table("lemma_index", {}) if lookups is not None else {}
+        index: Mapping[str, Any] = (
+            lookups.get_table("lemma_index", {}) if lookups is not None else {}
+        )
         self.nouns = frozenset(index.get("noun", ()))
         self.verbs = frozenset(index.get("verb", ()))
         self.adjectives = frozenset(index.get("adj", ()))
 
 
 def _stems(lower: str) -> list[str]:
-    """Return the possible base forms of a verb in -s or -ing: `fly` of `flies`, `jog` of `jogging`."""
+    """Return the possible base forms of a verb in -s or -ing: `fly` of `flies`, `jog` of
+    `jogging`.
+    """
     if lower.endswith("ing"):
         stem = lower.removesuffix("ing")
         undoubled = stem[:-1] if stem[-1:] == stem[-2:-1] else stem
@@ -52,15 +57,20 @@ class MisreadVerbs:
 
     Args:
         dictionary: words by their part of speech.
-        is_adjective: whether a lexicon of adjectives (True) or of nouns (False) lists a token; None: neither does.
+        is_adjective: whether a lexicon of adjectives (True) or of nouns (False) lists a token;
+            None: neither does.
     """
 
-    def __init__(self, dictionary: Dictionary, is_adjective: Callable[[Token | None], bool | None]) -> None:
+    def __init__(
+        self, dictionary: Dictionary, is_adjective: Callable[[Token | None], bool | None]
+    ) -> None:
         self.dictionary = dictionary
         self.is_adjective = is_adjective
 
     def __call__(self, token: Token) -> bool:
-        """Return whether the tagger takes this verb for a noun, or for a participle that modifies a noun."""
+        """Return whether the tagger takes this verb for a noun, or for a participle that modifies a
+        noun.
+        """
         lower = token.lower_
         if token.i == 0 or not self.dictionary.verbs or lower in WORDS.transparent:
             return False
@@ -82,18 +92,26 @@ class MisreadVerbs:
     def _is_no_noun(self, token: Token, stems: list[str]) -> bool:
         """Return whether the dictionary knows a word as a verb alone: `protrude`."""
         lower = token.lower_
-        is_other = lower in self.dictionary.adjectives or not self.dictionary.nouns.isdisjoint([lower, *stems])
+        is_other = lower in self.dictionary.adjectives or not self.dictionary.nouns.isdisjoint(
+            [lower, *stems]
+        )
         return not is_other and not _following_tag(token).startswith(PHRASE_TAGS)
 
     def _continues_verb(self, token: Token) -> bool:
-        """Return whether a word is coordinated with such a verb: `waits` in `the bus stops and waits`."""
+        """Return whether a word is coordinated with such a verb: `waits` in `the bus stops and
+        waits`.
+        """
         head = token.head
         return token.dep_ == "conj" and head.i < token.i and head.tag_ == token.tag_ and self(head)
 
     def _is_third_person(self, token: Token, is_action: bool) -> bool:
         """Return whether a word in -s is a verb: `leaps` in `a black dog leaps`."""
-        determiners = {child.lower_ for child in token.children if child.dep_ in ("det", "nummod", "amod")}
-        if not determiners.isdisjoint(WORDS.many) or not WORDS.carriers.isdisjoint(_stems(token.lower_)):
+        determiners = {
+            child.lower_ for child in token.children if child.dep_ in ("det", "nummod", "amod")
+        }
+        if not determiners.isdisjoint(WORDS.many) or not WORDS.carriers.isdisjoint(
+            _stems(token.lower_)
+        ):
             return False  # `two dress shoes`, `wing tips`
         if token.dep_ == "compound":
             return False  # `doctors` in `an old doctors office`
@@ -101,8 +119,11 @@ class MisreadVerbs:
             return is_action or _goes_on(token)
         if _is_plural_noun(token.nbor(-1)):
             return True  # `black boots smokes`
-        # An article for one thing, which the parser attaches to a plural: the noun before is its noun.
-        is_single = not determiners.isdisjoint(WORDS.single) and token.lower_ not in WORDS.singulars_in_s
+        # An article for one thing, which the parser attaches to a plural: the noun before is its
+        # noun.
+        is_single = (
+            not determiners.isdisjoint(WORDS.single) and token.lower_ not in WORDS.singulars_in_s
+        )
         if not self._follows_noun(token, is_single):
             return False
         return is_single or is_action or _following_tag(token) in OBJECT_TAGS
@@ -121,7 +142,9 @@ class MisreadVerbs:
         return follows_conjunct and _following_tag(token) in ("IN", "RB", "RP", "TO", *OBJECT_TAGS)
 
     def _is_participle(self, token: Token) -> bool:
-        """Return whether a word in -ing begins a clause: `jumping` in `a red cap jumping off a dock`."""
+        """Return whether a word in -ing begins a clause: `jumping` in `a red cap jumping off a
+        dock`.
+        """
         if token.tag_ not in ("NN", "VBG") or token.nbor(-1).tag_ == "HYPH":
             return False
         follows_noun = self._follows_noun(token, token.tag_ == "NN")
@@ -137,7 +160,8 @@ class MisreadVerbs:
     def _follows_noun(self, token: Token, is_sure: bool) -> bool:
         """Return whether the word before is a noun, of one thing if ``token`` ends in -s.
 
-        After an adjective, so is a word like `top`, whatever its tag, if ``token`` is hardly its noun (``is_sure``).
+        After an adjective, so is a word like `top`, whatever its tag, if ``token`` is hardly its
+        noun (``is_sure``).
         """
         before = token.nbor(-1)
         is_adjective = self.is_adjective(before)
@@ -148,29 +172,43 @@ class MisreadVerbs:
         if before.tag_ != "JJ" or before.lower_ not in self.dictionary.nouns:
             return False
         is_noun_only = before.lower_ not in self.dictionary.adjectives
-        return is_noun_only or is_sure and before.i > 0 and self.is_adjective(before.nbor(-1)) is True
+        return (
+            is_noun_only or is_sure and before.i > 0 and self.is_adjective(before.nbor(-1)) is True
+        )
 
     def _follows_bare_color(self, token: Token) -> bool:
-        """Return whether adjectives without a noun stand before: `in black and white` before `sits`."""
+        """Return whether adjectives without a noun stand before: `in black and white` before
+        `sits`.
+        """
         start = token.i - 1
         if not self._is_color(token.doc[start]):
             return False
-        while start > 0 and (self._is_color(token.doc[start]) or token.doc[start].lower_ in WORDS.between_colors):
+        while start > 0 and (
+            self._is_color(token.doc[start]) or token.doc[start].lower_ in WORDS.between_colors
+        ):
             start -= 1
         return token.doc[start].lower_ in WORDS.wearing
 
     def _is_color(self, token: Token) -> bool:
         lower = token.lower_
-        return self.is_adjective(token) is True or lower in WORDS.unlisted_colors or lower in WORDS.metals
+        return (
+            self.is_adjective(token) is True
+            or lower in WORDS.unlisted_colors
+            or lower in WORDS.metals
+        )
 
 
 def _is_plural_noun(token: Token) -> bool:
-    """Return whether a token is a noun for several things, which hardly modifies a noun after it."""
+    """Return whether a token is a noun for several things, which hardly modifies a noun after
+    it.
+    """
     return token.tag_ == "NNS" and token.lower_ not in WORDS.plural_modifiers
 
 
 def _goes_on(token: Token) -> bool:
-    """Return whether a word after a bare color hardly is a garment: `in red bikes down a hill`, `in blue checks a`."""
+    """Return whether a word after a bare color hardly is a garment: `in red bikes down a hill`, `in
+    blue checks a`.
+    """
     if token.i + 1 == len(token.doc):
         return False
     following = token.nbor()

@@ -1,6 +1,7 @@
 """The words of a parsed caption, each with its role in a pair.
 
-Lexicons override the tagger, so it does not matter that it tags a listed `orange` as a noun, or `back` as an adverb.
+Lexicons override the tagger, so it does not matter that it tags a listed `orange` as a noun, or
+`back` as an adverb.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ def _token_part(token: Token) -> Role:
 
 
 def _raising_role(doc: Doc, i: int) -> Role | None:
-    """Return the role of a token in `appears to be`, a copula of three words, or None for other tokens."""
+    """Return the role of a token in `appears to be`, a copula of three words, or None for other
+    tokens.
+    """
     for place, role in ((0, Role.BE), (1, Role.MODIFIER), (2, Role.MODIFIER)):
         first = i - place
         lowers = [token.lower_ for token in doc[max(first, 0) : first + 3]]
@@ -104,17 +107,29 @@ def _raising_role(doc: Doc, i: int) -> Role | None:
 class Vocabulary:
     """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
 
-    Without a noun lexicon, any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
+    Without a noun lexicon, any noun counts, by its lemma. Compounds are nouns with any noun
+    lexicon.
     """
 
-    def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
+    def __init__(
+        self,
+        nlp: Language,
+        adjectives: Sequence[Lexicon],
+        nouns: Lexicon | None,
+        compounds: Lexicon,
+    ) -> None:
         require_distinct([*adjectives, nouns] if nouns else adjectives)
-        self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        self.lemmatizer: Any = (
+            nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        )
         self.dictionary = Dictionary(getattr(self.lemmatizer, "lookups", None))
         self.is_misread = MisreadVerbs(self.dictionary, self._is_adjective)
         self.lemmas: dict[str, str] = {}
-        # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole sentence.
-        is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
+        # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole
+        # sentence.
+        is_rule_based = (
+            hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
+        )
         self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
         self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[tuple[str, ...], LexiconEntry] = {}
@@ -127,7 +142,9 @@ class Vocabulary:
         lexicons += [(lexicon, Role.ADJECTIVE) for lexicon in adjectives]
         lexicons.append((listed, Role.NOUN))
         self.forms: dict[Role, dict[str, str]] = {Role.ADJECTIVE: {}, Role.NOUN: {}}
-        self.longest: dict[str, int] = {}  # the number of tokens of the longest form, by its first token
+        self.longest: dict[
+            str, int
+        ] = {}  # the number of tokens of the longest form, by its first token
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 self.forms[part][form] = canonical
@@ -136,16 +153,22 @@ class Vocabulary:
                 self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))
 
     def _match(self, lowers: list[str], i: int) -> tuple[int, LexiconEntry] | None:
-        """Return the number of tokens and the entry of the longest form that begins at token ``i``."""
+        """Return the number of tokens and the entry of the longest form that begins at token
+        ``i``.
+        """
         for length in range(min(self.longest.get(lowers[i], 0), len(lowers) - i), 0, -1):
             if entry := self.entries.get(tuple(lowers[i : i + length])):
                 return length, entry
         return None
 
     def _ends_in_verb(self, doc: Doc, i: int, length: int, entry: LexiconEntry) -> bool:
-        """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red bus stops`."""
+        """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red
+        bus stops`.
+        """
         last = doc[i + length - 1]
-        return length > 1 and entry.group == COMPOUND and last.tag_ == "NNS" and self.is_misread(last)
+        return (
+            length > 1 and entry.group == COMPOUND and last.tag_ == "NNS" and self.is_misread(last)
+        )
 
     def words(self, doc: Doc) -> list[Word]:
         lowers = [token.lower_ for token in doc]
@@ -157,7 +180,12 @@ class Vocabulary:
             match = self._match(lowers, i)
             if match and not self._ends_in_verb(doc, i, *match):
                 length, (part, canonical, group) = match
-                if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
+                if (
+                    lowers[i] == "back"
+                    and not token.tag_.startswith("NN")
+                    and i
+                    and lowers[i - 1] in WORDS.backwards
+                ):
                     part = Role.MODIFIER
                 elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
                     part, group = Role.NOUN, ""
@@ -165,29 +193,60 @@ class Vocabulary:
                 if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
                     length = 3
                 part = Role.NOUN if length > 1 else self._part(doc, i)
-                canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
+                canonical = "".join(lowers[i : i + length - 1]) + self._fold(
+                    doc[i + length - 1], part
+                )
             last = doc[i + length - 1]
             end = last.idx + len(last)
-            in_ed = bool(group) and part is Role.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            in_ed = (
+                bool(group)
+                and part is Role.NOUN
+                and lowers[i].endswith("ed")
+                and not canonical.endswith("ed")
+            )
             possessed = in_ed or group == PART
             has_s = last.lower_.endswith("s") and not last.lower_.endswith(("ss", "us"))
             plural = has_s or last.lower_ in WORDS.plurals_without_s
-            result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
+            result.append(
+                Word(
+                    part,
+                    canonical,
+                    group,
+                    token.idx,
+                    end,
+                    i,
+                    i + length - 1,
+                    lowers[i],
+                    plural,
+                    possessed,
+                )
+            )
             i += length
         return result
 
     def _is_hyphenated(self, tokens: Span) -> bool:
-        """Return whether three tokens with a hyphen in the middle are a noun like `x-ray`, split by the pipeline."""
+        """Return whether three tokens with a hyphen in the middle are a noun like `x-ray`, split by
+        the pipeline.
+        """
         if len(tokens) < 3 or any(token.whitespace_ for token in tokens[:2]):
             return False
-        return all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
+        return all(
+            token.tag_.startswith("NN") and not self._listed(token)
+            for token in (tokens[0], tokens[2])
+        )
 
     def _listed(self, token: Token | None) -> Role | None:
         """Return the role of a token that a lexicon lists, or None."""
-        return entry.part if token is not None and (entry := self.entries.get((token.lower_,))) else None
+        return (
+            entry.part
+            if token is not None and (entry := self.entries.get((token.lower_,)))
+            else None
+        )
 
     def _is_adjective(self, token: Token | None) -> bool | None:
-        """Return whether a lexicon lists a token as an adjective, False if as a noun, None if none lists it."""
+        """Return whether a lexicon lists a token as an adjective, False if as a noun, None if none
+        lists it.
+        """
         role = self._listed(token)
         return None if role is None else role is Role.ADJECTIVE
 
@@ -205,7 +264,11 @@ class Vocabulary:
         if self._is_painted(doc, i):
             # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
             return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
-        if token.lower_ in WORDS.has and following is not None and self._is_becoming(doc, following.i):
+        if (
+            token.lower_ in WORDS.has
+            and following is not None
+            and self._is_becoming(doc, following.i)
+        ):
             return Role.MODIFIER  # `the leaf has turned red`
         if self._is_becoming(doc, i):
             return Role.MODIFIER if before is not None and before.lower_ in WORDS.be else Role.BE
@@ -217,14 +280,22 @@ class Vocabulary:
             return Role.THAT  # `wings that are`
         if part is Role.OTHER and self._is_participle(token, following):
             return Role.ADJECTIVE
-        if part is Role.OTHER and token.lower_ in WORDS.things_in_ing and self._listed(before) is Role.ADJECTIVE:
+        if (
+            part is Role.OTHER
+            and token.lower_ in WORDS.things_in_ing
+            and self._listed(before) is Role.ADJECTIVE
+        ):
             takes_object = following is not None and following.tag_ in OBJECT_TAGS
             return Role.OTHER if takes_object else Role.NOUN  # `blue writing on it`
         if part is Role.ADJECTIVE and self._is_noun(token, following):
             return Role.NOUN
         if part is Role.NOUN and self._is_modifier(token, following):
             return Role.MODIFIER
-        if part is Role.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
+        if (
+            part is Role.NOUN
+            and token.tag_ == "NNS"
+            and any(child.dep_ == "nsubj" for child in token.children)
+        ):
             return Role.OTHER  # a verb: `a red kite flies`
         is_between = self._listed(before) is Role.ADJECTIVE and self._listed(following) is Role.NOUN
         if token.lower_ == "under" and is_between:
@@ -232,7 +303,9 @@ class Vocabulary:
         return part
 
     def _is_fruit(self, doc: Doc, i: int) -> bool:
-        """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange and white cat`."""
+        """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange
+        and white cat`.
+        """
         if i == 0 or doc[i - 1].lower_ not in WORDS.before_fruits:
             return False
         tags = [token.tag_ for token in doc[i + 1 : i + 4]]
@@ -243,42 +316,79 @@ class Vocabulary:
         if tags[0] != "CC":
             return tags[0] in AFTER_NOUN_TAGS
         # In `an orange and cream cat` it is a color.
-        return tags[1:2] == ["DT"] or len(tags) > 1 and tags[1] in ("NN", "NNS") and tags[2:3] not in (["NN"], ["NNS"])
+        return (
+            tags[1:2] == ["DT"]
+            or len(tags) > 1
+            and tags[1] in ("NN", "NNS")
+            and tags[2:3] not in (["NN"], ["NNS"])
+        )
 
     def _is_covering(self, doc: Doc, i: int) -> bool:
-        """Return whether a noun and the participle at ``i`` make one adjective, before which a size stands.
+        """Return whether a noun and the participle at ``i`` make one adjective, before which a size
+        stands.
 
-        The hill is large in `a large snow covered hill`, but the grass is green in `a green grass covered hill`.
+        The hill is large in `a large snow covered hill`, but the grass is green in `a green grass
+        covered hill`.
         """
         if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
             return False
         entry = self.entries.get((doc[i - 2].lower_,))
         is_size = entry is not None and entry.canonical in WORDS.stacking
-        return is_size and doc[i - 1].tag_.startswith("NN") and doc[i + 1].tag_.startswith(("NN", "JJ"))
+        return (
+            is_size
+            and doc[i - 1].tag_.startswith("NN")
+            and doc[i + 1].tag_.startswith(("NN", "JJ"))
+        )
 
     def _is_painted(self, doc: Doc, i: int) -> bool:
-        """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted a light blue`."""
-        return doc[i].lower_ in WORDS.painted and doc[i].tag_ in ("VBN", "VBD") and self._precedes_adjective(doc, i)
+        """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted
+        a light blue`.
+        """
+        return (
+            doc[i].lower_ in WORDS.painted
+            and doc[i].tag_ in ("VBN", "VBD")
+            and self._precedes_adjective(doc, i)
+        )
 
     def _is_becoming(self, doc: Doc, i: int) -> bool:
-        """Return whether the verb at ``i`` says what becomes or remains so: `turned red`, `stays a bright red`."""
-        return doc[i].lower_ in WORDS.becoming and doc[i].tag_.startswith("VB") and self._precedes_adjective(doc, i)
+        """Return whether the verb at ``i`` says what becomes or remains so: `turned red`, `stays a
+        bright red`.
+        """
+        return (
+            doc[i].lower_ in WORDS.becoming
+            and doc[i].tag_.startswith("VB")
+            and self._precedes_adjective(doc, i)
+        )
 
     def _precedes_adjective(self, doc: Doc, i: int) -> bool:
-        """Return whether a listed adjective follows the token at ``i``, perhaps after an article and unlisted words."""
+        """Return whether a listed adjective follows the token at ``i``, perhaps after an article
+        and unlisted words.
+        """
         after = i + 1
-        while after < len(doc) and self._listed(doc[after]) is None and doc[after].tag_ in ("DT", "RB", "JJ"):
+        while (
+            after < len(doc)
+            and self._listed(doc[after]) is None
+            and doc[after].tag_ in ("DT", "RB", "JJ")
+        ):
             after += 1
         return after < len(doc) and self._listed(doc[after]) is Role.ADJECTIVE
 
     def _is_look(self, token: Token) -> bool:
-        """Return whether a transparent word is a verb: `looking at a map`, unlike `funny looking bird`."""
-        if token.tag_ != "VBG" or token.lower_ not in WORDS.transparent or token.i + 1 == len(token.doc):
+        """Return whether a transparent word is a verb: `looking at a map`, unlike `funny looking
+        bird`.
+        """
+        if (
+            token.tag_ != "VBG"
+            or token.lower_ not in WORDS.transparent
+            or token.i + 1 == len(token.doc)
+        ):
             return False
         return token.nbor().tag_ in ("IN", "RP", "TO", "DT", "PRP$")
 
     def _is_verb(self, token: Token, following: Token | None) -> bool:
-        """Return whether a token is a verb, or half of one (`roller skating`), that is tagged as a noun."""
+        """Return whether a token is a verb, or half of one (`roller skating`), that is tagged as a
+        noun.
+        """
         if self.is_misread(token):
             return True
         if token.lower_ not in WORDS.verb_companions or token.i == 0 or following is None:
@@ -286,13 +396,19 @@ class Vocabulary:
         return following.tag_.startswith("NN") and self.is_misread(following)
 
     def _is_noun(self, token: Token, following: Token | None) -> bool:
-        """Return whether a word that is tagged as an adjective is a noun: `top` in `a blue top bowling`."""
+        """Return whether a word that is tagged as an adjective is a noun: `top` in `a blue top
+        bowling`.
+        """
         if token.tag_ != "JJ" or token.lower_ not in self.dictionary.nouns:
             return False
-        return following is not None and self._listed(following) is None and self.is_misread(following)
+        return (
+            following is not None and self._listed(following) is None and self.is_misread(following)
+        )
 
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
-        """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
+        """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow
+        breast`.
+        """
         if following is None:
             return False
         if following.lower_ in WORDS.transparent:
@@ -316,8 +432,12 @@ class Vocabulary:
         if token.i == 0 or following is None:
             return False
         before = token.doc[token.i - 1]
-        is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Role.ADJECTIVE
-        return is_inside and (following.tag_.startswith(("NN", "JJ")) or (following.lower_,) in self.entries)
+        is_inside = (
+            before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Role.ADJECTIVE
+        )
+        return is_inside and (
+            following.tag_.startswith(("NN", "JJ")) or (following.lower_,) in self.entries
+        )
 
     def _fold(self, token: Token, part: Role) -> str:
         """Return the canonical form of an unlisted word: a noun's lemma, else the word itself.
@@ -333,7 +453,11 @@ class Vocabulary:
     def _lemma(self, token: Token) -> str:
         """Return a noun's lemma; only plurals need the pipeline's lemmatizer."""
         lower = token.lower_
-        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in WORDS.singulars_in_men:
+        if (
+            self.lemmatizer is None
+            or token.tag_ not in ("NNS", "NNPS")
+            or lower in WORDS.singulars_in_men
+        ):
             return lower
         if lower not in self.lemmas:
             token.pos_ = "NOUN"
@@ -343,7 +467,8 @@ class Vocabulary:
     def label(self, word: Word, token: Token) -> str:
         """Return a word's label in the tree, "" for words without a letter or a digit.
 
-        Nouns and adjectives have their canonical form in pairs; others have their lemma by form and tag.
+        Nouns and adjectives have their canonical form in pairs; others have their lemma by form and
+        tag.
         """
         if not any(map(str.isalnum, word.lower)):
             return ""

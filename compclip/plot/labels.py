@@ -4,12 +4,14 @@ import math
 
 from compclip.core.tables import HELD_OUT
 
-# The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color vision; these
-# stay visible when a page inverts the figure for dark mode.
+# The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color
+# vision; these stay visible when a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
-    "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
-    "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
-}  # fmt: skip
+    "train": ("train", "#555555", "o"),
+    "test_seen": ("seen", "#009E73", "s"),
+    "test_unseen": ("unseen", "#0072B2", "^"),
+    "test_swapped": ("swapped", "#D55E00", "D"),
+}
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()} | {HELD_OUT: "held out"}
 # Differences are bold if their p-value, corrected over their family, is below this.

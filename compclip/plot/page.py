@@ -1,9 +1,12 @@
-"""Pages: HTML beside the artifacts that they show. They fetch nothing else, and all texts of the data are escaped.
+"""Pages: HTML beside the artifacts that they show. They fetch nothing else, and all texts of the
+data are escaped.
 
-Figures and pictures are links relative to the results folder, so a browser loads them only when they are visible.
+Figures and pictures are links relative to the results folder, so a browser loads them only when
+they are visible.
 
-A stage with a part of a page has a script ``section`` with one function, ``section(layout)``, which returns a
-``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
+A stage with a part of a page has a script ``section`` with one function, ``section(layout)``, which
+returns a ``PageSection``, or None if there is nothing to show, and a template
+``<stage>/templates/<stage>_section.html.j2``.
 """
 
 import base64
@@ -28,7 +31,10 @@ from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3
 # The elements of an SVG in which ``drawing.save`` writes title and description.
-NAMING_ELEMENTS = (".//{http://www.w3.org/2000/svg}title", ".//{http://purl.org/dc/elements/1.1/}description")
+NAMING_ELEMENTS = (
+    ".//{http://www.w3.org/2000/svg}title",
+    ".//{http://purl.org/dc/elements/1.1/}description",
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,13 @@ class PageSection:
 
 def data_uri(raw: bytes) -> str:
     """Return a PNG, JPEG or SVG file as a data URI."""
-    kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
+    kind = (
+        "png"
+        if raw.startswith(b"\x89PNG")
+        else "jpeg"
+        if raw.startswith(b"\xff\xd8")
+        else "svg+xml"
+    )
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
@@ -54,27 +66,34 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     """Return a page or a part of one as HTML; ``{{ part | body }}`` renders a ``PageSection``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(sorted(ROOT.glob("compclip/*/templates"))),
-        autoescape=jinja2.select_autoescape(["html.j2", "xml.j2"]), undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        autoescape=jinja2.select_autoescape(["html.j2", "xml.j2"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
     def body(section: PageSection) -> Markup:
         return Markup(environment.get_template(section.template).render(section.context))
 
     indented = partial(json.dumps, indent=2, ensure_ascii=False)
-    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body, json=indented)
+    environment.filters.update(
+        percent=percent, data_uri=data_uri, url=quote, body=body, json=indented
+    )
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
 
 def title_and_description(svg: bytes) -> tuple[str, str]:
     """Return the title and the description with which ``drawing.save`` wrote a figure."""
-    title, description = (ElementTree.fromstring(svg).findtext(element, "") for element in NAMING_ELEMENTS)
+    title, description = (
+        ElementTree.fromstring(svg).findtext(element, "") for element in NAMING_ELEMENTS
+    )
     return title, description
 
 
 def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
-    """Return, for each SVG, its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
+    """Return, for each SVG, its ``name``, ``alternative`` text, size, ``file`` to download, and
+    ``source``.
 
     ``files`` are in folder ``figures`` beside the page; with ``embed``, the page contains them.
     """
@@ -85,10 +104,16 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
         sides = ElementTree.fromstring(raw).get("viewBox", "0 0 1 1").split()[2:]
         width, height = (round(PIXELS_IN_POINT * float(side)) for side in sides)
         link = f"figures/{quote(file.name)}"
-        shown.append({
-            "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,
-            "source": data_uri(raw) if embed else link, "width": width, "height": height,
-        })  # fmt: skip
+        shown.append(
+            {
+                "name": file.stem,
+                "alternative": f"{title}: {description}" if description else title,
+                "file": link,
+                "source": data_uri(raw) if embed else link,
+                "width": width,
+                "height": height,
+            }
+        )
     return shown
 
 
@@ -98,7 +123,9 @@ def write_page(page: str, file: Path) -> None:
 
 
 def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
-    """Return a part as a separate page, whose headings of level 3 become level 2 and get ids, and ids with headings."""
+    """Return a part as a separate page, whose headings of level 3 become level 2 and get ids, and
+    ids with headings.
+    """
     headings = []
     for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
         html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)
@@ -106,7 +133,14 @@ def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
     return Markup(html), headings
 
 
-def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
+def write_section_page(
+    file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]
+) -> None:
     body, headings = outlined(render(section.template, section.context))
-    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings, "settings": settings}
+    context = {
+        "title": f"{section.title} on {dataset}",
+        "body": body,
+        "headings": headings,
+        "settings": settings,
+    }
     write_page(render("section_page.html.j2", context), file)

@@ -11,7 +11,9 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class TableCell:
-    """A value with its interval; bold if it differs from 0 after correction for all comparisons of its family."""
+    """A value with its interval; bold if it differs from 0 after correction for all comparisons of
+    its family.
+    """
 
     value: str
     interval: str = ""

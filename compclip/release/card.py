@@ -1,4 +1,6 @@
-"""The data card of a release (README.md with the Hub's front matter), and its description in Croissant 1.0."""
+"""The data card of a release (README.md with the Hub's front matter), and its description in
+Croissant 1.0.
+"""
 
 import re
 from pathlib import Path
@@ -15,24 +17,57 @@ from compclip.release.models import Contents
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
 CONTEXT = {
-    "@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/", "citeAs": "cr:citeAs", "column": "cr:column", "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract", "field": "cr:field",
-    "fileObject": "cr:fileObject", "fileProperty": "cr:fileProperty", "fileSet": "cr:fileSet", "format": "cr:format",
-    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath", "key": "cr:key",
-    "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "recordSet": "cr:recordSet",
-    "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace",
-    "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
-}  # fmt: skip
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
 DATA_TYPES = {"str": "sc:Text", "int64": "sc:Integer", "Int64": "sc:Integer", "float64": "sc:Float"}
 # The tables of a composition that can be loaded by name; the first is the default.
-LOADED: dict[str, Schema] = {"prompts": PROMPTS, "variants": VARIANTS, "swapped": SWAPPED, "splits": SPLIT}
+LOADED: dict[str, Schema] = {
+    "prompts": PROMPTS,
+    "variants": VARIANTS,
+    "swapped": SWAPPED,
+    "splits": SPLIT,
+}
 MEDIA_TYPES = {
-    ".parquet": "application/x-parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
-    ".md": "text/markdown", ".zip": "application/zip", ".csv": "text/csv",
-}  # fmt: skip
+    ".parquet": "application/x-parquet",
+    ".json": "application/json",
+    ".jsonl": "application/jsonlines",
+    ".md": "text/markdown",
+    ".zip": "application/zip",
+    ".csv": "text/csv",
+}
 
 
 def front_matter(config: ReleaseConfig, contents: Contents) -> str:
@@ -41,10 +76,18 @@ def front_matter(config: ReleaseConfig, contents: Contents) -> str:
     splits = {composition: re.sub(r"\W", "_", composition) for composition in contents.compositions}
     configs: list[dict[str, Any]] = []
     for name in LOADED:
-        files = [{"split": split, "path": f"{composition}/{name}.parquet"} for composition, split in splits.items()]
+        files = [
+            {"split": split, "path": f"{composition}/{name}.parquet"}
+            for composition, split in splits.items()
+        ]
         configs.append({"config_name": name, "data_files": files})
     configs[0]["default"] = True
-    configs.append({"config_name": "captions", "data_files": [{"split": "captions", "path": "captions.parquet"}]})
+    configs.append(
+        {
+            "config_name": "captions",
+            "data_files": [{"split": "captions", "path": "captions.parquet"}],
+        }
+    )
     about = {
         "pretty_name": contents.name,
         "license": config.license,
@@ -61,14 +104,24 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
     lines = []
     for name, of in contents.compositions.items():
         prompts = read_table(folder / name / "prompts.parquet", PROMPTS)
-        lines.append({
-            "name": name,
-            "splits": prompts["split"].value_counts(sort=False).to_dict(),
-            "heldout": [pair.replace("_", " ") for pair in read_json(folder / name / "heldout.json")["pairs"]],
-            "generators": of.generators,
-            "judges": of.judges,
-        })  # fmt: skip
-    context = {"front": front_matter(config, contents), "config": config, "about": contents, "compositions": lines}
+        lines.append(
+            {
+                "name": name,
+                "splits": prompts["split"].value_counts(sort=False).to_dict(),
+                "heldout": [
+                    pair.replace("_", " ")
+                    for pair in read_json(folder / name / "heldout.json")["pairs"]
+                ],
+                "generators": of.generators,
+                "judges": of.judges,
+            }
+        )
+    context = {
+        "front": front_matter(config, contents),
+        "config": config,
+        "about": contents,
+        "compositions": lines,
+    }
     return render("data_card.md.j2", context)
 
 
@@ -90,18 +143,24 @@ def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
 
 
 def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[str, Any]:
-    """Return the Croissant description of the release in ``folder``: files with sha256, and columns of tables."""
-    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    """Return the Croissant description of the release in ``folder``: files with sha256, and columns
+    of tables.
+    """
+    files = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
     sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
     for composition in contents.compositions:
         sets += [
-            _record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of) for name, of in LOADED.items()
+            _record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of)
+            for name, of in LOADED.items()
         ]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": contents.name,
-        "description": config.description or f"Compositional text-to-image benchmark of {contents.dataset}.",
+        "description": config.description
+        or f"Compositional text-to-image benchmark of {contents.dataset}.",
         "conformsTo": CROISSANT,
         "citeAs": "Park et al. Benchmark for Compositional Text-to-Image Synthesis. NeurIPS 2021.",
         "creator": {"@type": "sc:Organization", "name": config.creator},

@@ -1,4 +1,6 @@
-"""Check a release before it is used: which files it has, how large they get, and whether they fit together."""
+"""Check a release before it is used: which files it has, how large they get, and whether they fit
+together.
+"""
 
 import stat
 from collections.abc import Iterator
@@ -27,7 +29,9 @@ ROUNDING = 2e-6  # of a sum of numbers with six decimals
 
 
 def files_in(folder: Path) -> Iterator[str]:
-    """Yield the relative path of each file in a folder; UserError for links, devices and other special files."""
+    """Yield the relative path of each file in a folder; UserError for links, devices and other
+    special files.
+    """
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         mode = path.lstat().st_mode
@@ -38,7 +42,9 @@ def files_in(folder: Path) -> Iterator[str]:
 
 
 def check_files(folder: Path, contents: Contents) -> None:
-    """Raise UserError unless the folder has exactly the listed files, with their digests, none of which explodes."""
+    """Raise UserError unless the folder has exactly the listed files, with their digests, none of
+    which explodes.
+    """
     actual = {*files_in(folder)} - {RELEASE_FILE}
     for name in sorted(actual ^ contents.files.keys()):
         fault = f"not listed in {RELEASE_FILE}" if name in actual else "missing"
@@ -46,8 +52,15 @@ def check_files(folder: Path, contents: Contents) -> None:
     for name, expected in contents.files.items():
         file = folder / name
         size = file.stat().st_size
-        require(size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD)
-        require(sha256(file) == expected, file, f"damaged: its sha256 is not that of {RELEASE_FILE}", DOWNLOAD)
+        require(
+            size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD
+        )
+        require(
+            sha256(file) == expected,
+            file,
+            f"damaged: its sha256 is not that of {RELEASE_FILE}",
+            DOWNLOAD,
+        )
         if file.suffix == ".parquet":
             check_expansion(file)
 
@@ -70,16 +83,32 @@ def check_part(part: "ReleasePart") -> None:
     about = part.about
     where = f"{part.folder.parent / RELEASE_FILE}: {part.name}"
     named = {contents.reference, *sum(about.anchors.values(), ())} - {None}
-    require(named <= {*about.generators}, where, "a reference or anchor is not one of its generators", DOWNLOAD)
+    require(
+        named <= {*about.generators},
+        where,
+        "a reference or anchor is not one of its generators",
+        DOWNLOAD,
+    )
     prompts = part.tables["prompts"]
     file = part.folder / "prompts.parquet"
-    require(len(prompts) and prompts["text"].str.strip().all(), file, "no prompts, or a blank one", DOWNLOAD)
+    require(
+        len(prompts) and prompts["text"].str.strip().all(),
+        file,
+        "no prompts, or a blank one",
+        DOWNLOAD,
+    )
     for name, split in zip(prompts["file_name"], prompts["split"], strict=True):
         home = f"{contents.dataset}/{part.name}/{split}/"
-        require(safe_id(name).startswith(home), file, f"file_name {name} is not in {home}", DOWNLOAD)
+        require(
+            safe_id(name).startswith(home), file, f"file_name {name} is not in {home}", DOWNLOAD
+        )
     _require_keys(file, prompts, part.release.captions, CAPTION_KEY)
     _require_keys(part.folder / "variants.parquet", part.tables["variants"], prompts, PROMPT_KEY)
-    pools = {"captions": part.release.captions, "judged": part.judged, "swapped": part.tables["swapped"]}
+    pools = {
+        "captions": part.release.captions,
+        "judged": part.judged,
+        "swapped": part.tables["swapped"],
+    }
     bounded(about.candidates, least_distractors(prompts=prompts, **pools), where)
     # Read the files that are not read with the scores.
     _ = part.health, part.matched, part.variants, part.divergences, part.rules
@@ -89,12 +118,21 @@ def check_part(part: "ReleasePart") -> None:
         adjustment = part.adjustment(judge)
         size = read_json(model)["model_cfg"]["embed_dim"]
         is_whole = adjustment is None or len(adjustment.mean) == size
-        require(is_whole, part.folder / "adjustments" / f"{judge}.json", f"mean has not {size} numbers", DOWNLOAD)
+        require(
+            is_whole,
+            part.folder / "adjustments" / f"{judge}.json",
+            f"mean has not {size} numbers",
+            DOWNLOAD,
+        )
         for generator in about.generators:
             for name, table in part.control(judge, generator)[1].items():
                 file = part.folder / "scores" / judge / generator / f"{name}.parquet"
-                _require_keys(file, table, prompts[prompts["split"] == name.partition(".")[0]], ENTRY)
-                possible = ~(table["similarity"].abs() > 1) & (table["p_beaten"] + table["p_tied"] <= 1 + ROUNDING)
+                _require_keys(
+                    file, table, prompts[prompts["split"] == name.partition(".")[0]], ENTRY
+                )
+                possible = ~(table["similarity"].abs() > 1) & (
+                    table["p_beaten"] + table["p_tied"] <= 1 + ROUNDING
+                )
                 require(possible.all(), file, "impossible similarities or chances", DOWNLOAD)
 
 

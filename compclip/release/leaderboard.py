@@ -1,4 +1,6 @@
-"""Compare the submissions of a release on a page: a single file that can sort, filter and compare them."""
+"""Compare the submissions of a release on a page: a single file that can sort, filter and compare
+them.
+"""
 
 import json
 from collections.abc import Mapping
@@ -27,18 +29,34 @@ from compclip.stats.estimates import ENDS
 
 VALUE_AND_ENDS = ("value", *ENDS)
 # columns of a difference on the page
-DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", *ENDS, "p", "p_holm", "family", "n"]
+DIFFERENCE_COLUMNS = [
+    "a",
+    "b",
+    "split",
+    "measure",
+    "difference",
+    *ENDS,
+    "p",
+    "p_holm",
+    "family",
+    "n",
+]
 
 
 class Leaderboard(Command):
     """Compare the submissions of a release on a self-contained page.
 
-    Folders are searched for submission*.json. Intervals of what is composed are simultaneous over all submissions.
+    Folders are searched for submission*.json. Intervals of what is composed are simultaneous over
+    all submissions.
     """
 
-    folders: CliPositionalArg[list[Path]] = Field(min_length=1, description="folders of submissions, or their files")
+    folders: CliPositionalArg[list[Path]] = Field(
+        min_length=1, description="folders of submissions, or their files"
+    )
     release: Path = Field(description="folder of the release")
-    verified: Path | None = Field(None, description="JSON file that compclip verify --record has written")
+    verified: Path | None = Field(
+        None, description="JSON file that compclip verify --record has written"
+    )
     output: Path = Field(Path("leaderboard.html"), description="the page")
 
 
@@ -57,8 +75,13 @@ def read_submissions(files: list[Path], release: Release) -> dict[Path, Submissi
     submissions = dict[Path, Submission]()
     for file in files:
         submission = read_submission(file, release)
-        same = [other for other, of in submissions.items() if look(of.name) == look(submission.name)]
-        fault = f"has the same name ({submission.name}) as {same[0] if same else ''}, or one that looks like it"
+        same = [
+            other for other, of in submissions.items() if look(of.name) == look(submission.name)
+        ]
+        fault = (
+            f"has the same name ({submission.name}) as {same[0] if same else ''}, or one that "
+            "looks like it"
+        )
         require(not same, file, fault, "rename one and submit it again")
         wrong = next(inconsistent(release, submission), "")
         require(not wrong, file, wrong, "remove it, or submit again")
@@ -73,8 +96,11 @@ def _ends(row: Any) -> dict[str, float | None] | None:
     return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
 
 
-def lines_of(part: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the page's lines for each generator of a composition: its verdict and its scores, by column.
+def lines_of(
+    part: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the page's lines for each generator of a composition: its verdict and its scores, by
+    column.
 
     Args:
         training_data: what each submission's model was trained on, as told.
@@ -83,11 +109,22 @@ def lines_of(part: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str
     by_generator = {verdict.generator: verdict.verdict for verdict in given}
     lines = []
     for generator, rows in pivot(main_rows(scores).dropna(subset="generator")).items():
-        cells = {"composes": _ends(composed_of(rows)), "draws seen pairs": _ends(rows.get(SEEN_SKILL))}
-        cells |= {f"composes, {SPLIT_NAMES[split]}": _ends(composed_of(rows, split)) for split in HELDOUT_SPLITS}
+        cells = {
+            "composes": _ends(composed_of(rows)),
+            "draws seen pairs": _ends(rows.get(SEEN_SKILL)),
+        }
+        cells |= {
+            f"composes, {SPLIT_NAMES[split]}": _ends(composed_of(rows, split))
+            for split in HELDOUT_SPLITS
+        }
         for measure, of in COMPARED.items():
-            cells |= {f"{of.title}, {SPLIT_NAMES[split]}": _ends(rows.get((split, measure))) for split in TESTS}
-        lines.append({"name": generator, "verdict": by_generator.get(generator, ""), "cells": cells})
+            cells |= {
+                f"{of.title}, {SPLIT_NAMES[split]}": _ends(rows.get((split, measure)))
+                for split in TESTS
+            }
+        lines.append(
+            {"name": generator, "verdict": by_generator.get(generator, ""), "cells": cells}
+        )
     return lines
 
 
@@ -99,7 +136,9 @@ def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
     return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
-def leaderboard_data(release: Release, submissions: dict[Path, Submission], verified: set[str]) -> dict[str, Any]:
+def leaderboard_data(
+    release: Release, submissions: dict[Path, Submission], verified: set[str]
+) -> dict[str, Any]:
     """Return the page's data as JSON values."""
     about = {
         of.name: {
@@ -127,6 +166,11 @@ def main(command: Leaderboard) -> None:
     verified = {digest for digest, of in known.items() if of.release == release.digest}
     data = leaderboard_data(release, submissions, verified)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    context = {"release": release, "submissions": len(submissions), "compositions": list(release.parts), "data": text}
+    context = {
+        "release": release,
+        "submissions": len(submissions),
+        "compositions": list(release.parts),
+        "data": text,
+    }
     write_page(render("leaderboard.html.j2", context), command.output)
     print(command.output)

@@ -1,4 +1,6 @@
-"""Write a release: copies of a run's artifacts, adjustments of similarities, a data card and ``croissant.json``."""
+"""Write a release: copies of a run's artifacts, adjustments of similarities, a data card and
+``croissant.json``.
+"""
 
 import shutil
 import zipfile
@@ -18,9 +20,13 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has
 
 
 def make_release(
-    to: Path, config: ReleaseConfig, contents: Contents, files: Mapping[str, Path],
-    adjustments: Mapping[str, Adjustment | None], images: Mapping[str, Path],
-) -> None:  # fmt: skip
+    to: Path,
+    config: ReleaseConfig,
+    contents: Contents,
+    files: Mapping[str, Path],
+    adjustments: Mapping[str, Adjustment | None],
+    images: Mapping[str, Path],
+) -> None:
     """Write a release.
 
     Args:
@@ -34,8 +40,17 @@ def make_release(
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)
-        for name, of in adjustments.items():  # as ``ReleasePart.adjustment`` reads them; decimals preserve float32
-            about = of and {"multiple": of.multiple, "of_seen": dict(of.of_seen), "mean": of.mean.tolist()}
+        for (
+            name,
+            of,
+        ) in (
+            adjustments.items()
+        ):  # as ``ReleasePart.adjustment`` reads them; decimals preserve float32
+            about = of and {
+                "multiple": of.multiple,
+                "of_seen": dict(of.of_seen),
+                "mean": of.mean.tolist(),
+            }
             write_json(about, folder / name)
         if images:
             with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_STORED) as archive:
@@ -46,4 +61,10 @@ def make_release(
         complete = contents.model_copy(update={"files": digests(folder)})
         write_json(complete.model_dump(mode="json"), folder / RELEASE_FILE)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        log.info("%s %s: %d files, %.1f MB", contents.name, contents.version, len(complete.files) + 1, size / 1e6)
+        log.info(
+            "%s %s: %d files, %.1f MB",
+            contents.name,
+            contents.version,
+            len(complete.files) + 1,
+            size / 1e6,
+        )

@@ -1,7 +1,7 @@
 """The files of releases and submissions as strict models, because strangers write them.
 
-A model has no free keys, converts no types, and its numbers are finite and bounded. What a field's type cannot say is
-checked where files meet: ``release.check`` and ``release.submission``.
+A model has no free keys, converts no types, and its numbers are finite and bounded. What a field's
+type cannot say is checked where files meet: ``release.check`` and ``release.submission``.
 """
 
 import json
@@ -36,7 +36,9 @@ DOWNLOAD = "download the release again"  # what users do about a faulty release
 
 
 def _relative(name: str) -> str:
-    """Refuse a path that could lead out of its folder, or that means something else on another system."""
+    """Refuse a path that could lead out of its folder, or that means something else on another
+    system.
+    """
     try:
         return safe_id(name.replace(":", "\\"))
     except UserError:
@@ -63,7 +65,10 @@ ImageKind = Literal["real", "drawn"]
 BalanceKey = Literal["of", "kept"]
 
 
-CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
+CONTROLS = (
+    "blind_control",
+    "hubness",
+)  # of a set; they need the images, and without these they are as told
 
 
 STRICT = Section.model_config | ConfigDict(strict=True)
@@ -84,11 +89,15 @@ class ReleasedJudge(Strict):
 
 
 class ReleasedComposition(Strict):
-    """A composition's judges by name, control generators, and reference and usual pair of each split."""
+    """A composition's judges by name, control generators, and reference and usual pair of each
+    split.
+    """
 
     candidates: Candidates
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
-    generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
+    generators: Annotated[
+        list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)
+    ]
     anchors: dict[TestSplit, tuple[Name | None, Name | None]] = Field(min_length=3)
 
 
@@ -116,7 +125,9 @@ class Contents(Strict):
     @field_validator("scoring")
     @classmethod
     def _bounded(cls, scoring: Scoring) -> Scoring:
-        """Refuse settings that a config may have, but that would exhaust memory or score a set twice."""
+        """Refuse settings that a config may have, but that would exhaust memory or score a set
+        twice.
+        """
         _distinct(scoring.distractors)
         if scoring.chunks > MOST_CHUNKS:
             raise ValueError(f"expected at most {MOST_CHUNKS:,} chunks")
@@ -130,7 +141,9 @@ def strict(name: str, fields: dict[str, Any]) -> type[Strict]:
 
 
 # ``adjustments/J.json``: ``score.choices.Adjustment``.
-AdjustmentFile = strict("AdjustmentFile", {"multiple": Multiple, "of_seen": dict[Line, Multiple], "mean": list[Signed]})
+AdjustmentFile = strict(
+    "AdjustmentFile", {"multiple": Multiple, "of_seen": dict[Line, Multiple], "mean": list[Signed]}
+)
 
 # ``health/J.json``, as ``score.measure_health`` describes it. Of no entries, it has only ``n``.
 INTERVALS = " ".join(ENDS)
@@ -139,11 +152,15 @@ Accuracy = strict(
     {
         "n": Count,
         "pairs": Annotated[Count, Field(default=0)],
-        f"accuracy {INTERVALS} adjusted chance two_way": Annotated[Chance | None, Field(default=None)],
+        f"accuracy {INTERVALS} adjusted chance two_way": Annotated[
+            Chance | None, Field(default=None)
+        ],
     },
 )
 Loss = strict("Loss", {f"value {INTERVALS}": Signed | None})
-HealthOfImages = strict("HealthOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None})
+HealthOfImages = strict(
+    "HealthOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None}
+)
 Synonyms = strict("Synonyms", {"n": Count, "agreement": Chance | None})
 JudgeHealth = strict(
     "JudgeHealth",
@@ -159,16 +176,28 @@ JudgeHealth = strict(
 # ``variants.json``: numbers of prompts and variants, and the accuracy of people.
 VariantsOfSplit = strict(
     "VariantsOfSplit",
-    {"prompts with_variants alternatives": Count, "dropped": dict[Line, Count], "ceiling": Chance | None},
+    {
+        "prompts with_variants alternatives": Count,
+        "dropped": dict[Line, Count],
+        "ceiling": Chance | None,
+    },
 )
 VariantsFile = strict("VariantsFile", {"splits": dict[Split, VariantsOfSplit]})  # type: ignore[valid-type]
 
-# ``scores/J/G/summary.json``: ``score.scores.set_summary`` of each set. Only controls of a set are read from it.
+# ``scores/J/G/summary.json``: ``score.scores.set_summary`` of each set. Only controls of a set are
+# read from it.
 SAMPLED = "sampled_mean sampled_std"
-Pool = strict("Pool", {"images captions distinct eligible_least entries_with_fewer_than_candidates": Count})
+Pool = strict(
+    "Pool", {"images captions distinct eligible_least entries_with_fewer_than_candidates": Count}
+)
 Balance = strict(
     "Balance",
-    {"rule": Line, "pairs": Count, "cut": dict[Line, dict[BalanceKey, Count]], SAMPLED: Chance | None},
+    {
+        "rule": Line,
+        "pairs": Count,
+        "cut": dict[Line, dict[BalanceKey, Count]],
+        SAMPLED: Chance | None,
+    },
 )
 SetSummary = strict(
     "SetSummary",
@@ -201,7 +230,8 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
         versioned: the kind of file that has a schema version; "" if it has none.
 
     Raises:
-        UserError: the file is too large or not JSON, has a key twice or NaN, or does not fit; names the first fault.
+        UserError: the file is too large or not JSON, has a key twice or NaN, or does not fit; names
+            the first fault.
     """
     require(os.path.isfile(file), file, "not a regular file", remedy)
     size = file.stat().st_size
@@ -214,7 +244,8 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
         is_current = type(given) is int and given == SCHEMA_VERSION  # True equals 1
         require(is_current, file, fault[:SHOWN], remedy_here)
     try:
-        # Python's reader takes NaN and 1e999, pydantic's a key twice; a strict tuple may be a list only in JSON.
+        # Python's reader takes NaN and 1e999, pydantic's a key twice; a strict tuple may be a list
+        # only in JSON.
         return TypeAdapter(kind).validate_json(json.dumps(content, allow_nan=False), strict=True)
     except ValidationError as error:
         first = error.errors()[0]

@@ -1,11 +1,13 @@
 """Read and check a release: a versioned folder with everything that is needed to score a model.
 
-``release.json`` lists the sha256 of every file, so its own digest identifies the release. Paths below are relative to
-the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
+``release.json`` lists the sha256 of every file, so its own digest identifies the release. Paths
+below are relative to the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control
+generator:
 
 - ``captions.parquet``, ``images.parquet``, the judges' folders;
-- ``C/prompts.parquet`` (and ``.jsonl``), ``C/variants.parquet``, ``C/swapped.parquet``, ``C/splits.parquet``,
-  ``C/ranking.parquet``, ``C/heldout.json``, ``C/variants.json``, ``C/divergence.parquet``, ``C/audit.json``;
+- ``C/prompts.parquet`` (and ``.jsonl``), ``C/variants.parquet``, ``C/swapped.parquet``,
+  ``C/splits.parquet``, ``C/ranking.parquet``, ``C/heldout.json``, ``C/variants.json``,
+  ``C/divergence.parquet``, ``C/audit.json``;
 - ``C/health/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
 """
 
@@ -49,9 +51,12 @@ from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
 
 PART_TABLES = {
-    "prompts": tables.PROMPTS, "variants": tables.VARIANTS, "swapped": tables.SWAPPED, "splits": tables.SPLIT,
+    "prompts": tables.PROMPTS,
+    "variants": tables.VARIANTS,
+    "swapped": tables.SWAPPED,
+    "splits": tables.SPLIT,
     "ranking": tables.RANKING,
-}  # fmt: skip
+}
 
 
 # The summary of a generator's scores by a judge, and its entries (``tables.SCORES``) by set.
@@ -81,12 +86,17 @@ class ReleasePart:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        return {name: read_table(self.folder / f"{name}.parquet", schema) for name, schema in PART_TABLES.items()}
+        return {
+            name: read_table(self.folder / f"{name}.parquet", schema)
+            for name, schema in PART_TABLES.items()
+        }
 
     @cached_property
     def judged(self) -> pd.DataFrame:
         about = self.release.contents
-        return judged_images(self.tables["splits"], self.release.images, about.train_on, about.halves)
+        return judged_images(
+            self.tables["splits"], self.release.images, about.train_on, about.halves
+        )
 
     @property
     def prompts_digest(self) -> str:
@@ -101,16 +111,30 @@ class ReleasePart:
     @property
     def health(self) -> Health:
         files = {name: self.folder / "health" / f"{name}.json" for name in self.about.judges}
-        content = {name: read_strictly(file, JudgeHealth, DOWNLOAD).model_dump() for name, file in files.items()}
+        content = {
+            name: read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
+            for name, file in files.items()
+        }
         return Health(content, self.release.contents.health)
 
     @property
     def summaries(self) -> list[SummaryKey]:
-        """What each summary of scores is about; test_seen has a second, of the prompts whose caption was swapped."""
+        """What each summary of scores is about; test_seen has a second, of the prompts whose
+        caption was swapped.
+        """
         contents = self.release.contents
         sets = set_names(tables.TESTS, contents.scoring.distractors)
-        keys = [SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts) for of in sets]
-        return sum(([key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key] for key in keys), [])
+        keys = [
+            SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts)
+            for of in sets
+        ]
+        return sum(
+            (
+                [key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key]
+                for key in keys
+            ),
+            [],
+        )
 
     @cached_property
     def matched(self) -> set[str]:
@@ -119,7 +143,9 @@ class ReleasePart:
     @cached_property
     def variants(self) -> dict[str, Any]:
         """The counts of ``variants.json``, by split."""
-        return read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD).model_dump()["splits"]
+        return read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD).model_dump()[
+            "splits"
+        ]
 
     @cached_property
     def divergences(self) -> pd.DataFrame:
@@ -129,11 +155,19 @@ class ReleasePart:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
-        return content and Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
+        return content and Adjustment(
+            np.array(content.mean, np.float32), content.multiple, content.of_seen
+        )
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
         """Return ``summary.json`` of a control generator, by default the first, by a judge."""
-        file = self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json"
+        file = (
+            self.folder
+            / "scores"
+            / judge
+            / (generator or self.about.generators[0])
+            / "summary.json"
+        )
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
     def control(self, judge: str, generator: str) -> Summarized:
@@ -144,7 +178,9 @@ class ReleasePart:
         served = [key for key in self.summaries if key in told]
         is_complete = served == [*told] and len(told) == len(scores)
         require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
-        of_sets = {key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served}
+        of_sets = {
+            key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served
+        }
         return self.scored(generator, judge, of_sets, told), of_sets
 
     def scored(
@@ -154,7 +190,8 @@ class ReleasePart:
         of_sets: Mapping[str, pd.DataFrame],
         told: Mapping[SummaryKey, Mapping[str, Any]],
     ) -> dict[str, Any]:
-        """Return the summary of a generator's scores by a judge: what is computed wins over what is told.
+        """Return the summary of a generator's scores by a judge: what is computed wins over what is
+        told.
 
         Args:
             of_sets: its entries (``tables.SCORES``) by set.
@@ -165,9 +202,13 @@ class ReleasePart:
         for key, of in told.items():
             entries = of_sets[key.set][~tables.is_further(of_sets[key.set])]
             if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)]
+                entries = entries[
+                    tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)
+                ]
             controls = {name: of[name] for name in CONTROLS}
-            scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
+            scores.append(
+                {**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)}
+            )
         # From the summary of a control are only the judge's name and the rule for classes.
         return self.summary(judge) | {
             "dataset": contents.dataset,
@@ -195,7 +236,9 @@ class ReleasePart:
         """The scores of the control generators."""
         result = []
         for generator in self.about.generators:
-            result += self.of_judges({judge: self.control(judge, generator) for judge in self.about.judges})
+            result += self.of_judges(
+                {judge: self.control(judge, generator) for judge in self.about.judges}
+            )
         return result
 
 
@@ -225,12 +268,20 @@ class Release:
 
     @cached_property
     def parts(self) -> dict[str, ReleasePart]:
-        return {name: ReleasePart(name, self, about) for name, about in self.contents.compositions.items()}
+        return {
+            name: ReleasePart(name, self, about)
+            for name, about in self.contents.compositions.items()
+        }
 
     def part(self, composition: str) -> ReleasePart:
         """Return one composition; UserError if the release does not have it."""
         allowed = ", ".join(self.parts)
-        require(composition in self.parts, self.folder, f"no composition {composition!r}", f"choose one of {allowed}")
+        require(
+            composition in self.parts,
+            self.folder,
+            f"no composition {composition!r}",
+            f"choose one of {allowed}",
+        )
         return self.parts[composition]
 
 
@@ -249,12 +300,18 @@ def open_release(folder: str | Path) -> Release:
     """Open a release and check everything in it.
 
     Raises:
-        UserError: the folder is not a release; its files are not those that it lists, by name and sha256; a file is not
-            a plain file, would take too much memory, does not fit its model or schema, or contradicts another file.
+        UserError: the folder is not a release; its files are not those that it lists, by name and
+            sha256; a file is not a plain file, would take too much memory, does not fit its model
+            or schema, or contradicts another file.
     """
     folder = Path(folder)
     file = folder / RELEASE_FILE
-    require(os.path.isfile(file), folder, f"no {RELEASE_FILE}, so it is not a release", "give the folder of a release")
+    require(
+        os.path.isfile(file),
+        folder,
+        f"no {RELEASE_FILE}, so it is not a release",
+        "give the folder of a release",
+    )
     contents = read_strictly(file, Contents, DOWNLOAD, "release")
     check_files(folder, contents)
     release = Release(folder, contents, sha256(file))

@@ -14,13 +14,18 @@ from compclip.report.readable import score_views
 
 
 def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
-    """Return the variables of a page for a composition; figures are written to a temporary ``folder``."""
+    """Return the variables of a page for a composition; figures are written to a temporary
+    ``folder``.
+    """
     of, health, seed = submission.compositions[part.name], part.health, part.release.contents.seed
     scores, comparisons, pairs = compare_submissions(part, [(submission.name, of.judges)])
     figures, file = [], folder / "figure.svg"
     for title, figure in (
         ("What is composed of held-out pairs", draw_composed(scores, seed)),
-        ("Adjective accuracy by held-out pair", draw_pairs(pairs[pairs["generator"] == submission.name], seed)),
+        (
+            "Adjective accuracy by held-out pair",
+            draw_pairs(pairs[pairs["generator"] == submission.name], seed),
+        ),
     ):
         save(figure, file, title)
         figures.append((title, data_uri(file.read_bytes())))
@@ -40,8 +45,12 @@ def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dic
 def write_submission_page(release: Release, submission: Submission, file: Path) -> list[str]:
     """Write the page, and return a line for each composition."""
     with TemporaryDirectory() as folder, style():
-        compositions = [part_context(part, submission, Path(folder)) for part in release.parts.values()]
+        compositions = [
+            part_context(part, submission, Path(folder)) for part in release.parts.values()
+        ]
     context = {"release": release, "submission": submission, "compositions": compositions}
     write_page(render("submission.html.j2", context), file)
     given = ((of["name"], verdict) for of in compositions for verdict in of["verdicts"])
-    return [f"{name}: {verdict.line}" for name, verdict in given if verdict.generator == submission.name]
+    return [
+        f"{name}: {verdict.line}" for name, verdict in given if verdict.generator == submission.name
+    ]

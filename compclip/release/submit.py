@@ -44,24 +44,32 @@ from compclip.score.scores import SetScores
 class Submit(Command):
     """Score a model's images on a release: writes submission.json and submission.html.
 
-    Images are named by the column file_name of the prompts; manifest.jsonl in their folder has the texts from which
-    they were made.
+    Images are named by the column file_name of the prompts; manifest.jsonl in their folder has the
+    texts from which they were made.
     """
 
     release: Path = Field(description="folder of the release")
     images: Path = Field(description="folder of the images")
     name: str = Field(pattern=NAME, description="the model's name")
     judge_weights: JudgeWeights = Field(
-        "none", description="whether the model is guided, or its images re-ranked, by the weights of a judge"
+        "none",
+        description="whether the model is guided, or its images re-ranked, by the weights of a "
+        "judge",
     )
     training_data: TrainingData = Field(
-        "unknown", description="split: the model was trained on the release's train images alone; else no verdict"
+        "unknown",
+        description="split: the model was trained on the release's train images alone; else no "
+        "verdict",
     )
-    missing: bool = Field(False, description="accept missing and unreadable images, which count as wrong")
+    missing: bool = Field(
+        False, description="accept missing and unreadable images, which count as wrong"
+    )
     sizes: bool = Field(False, description="accept images of different sizes")
     device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
     cache: CacheFolder
-    output: Path = Field(Path("submission.json"), description="the submission; its page is beside it")
+    output: Path = Field(
+        Path("submission.json"), description="the submission; its page is beside it"
+    )
 
 
 @dataclass(frozen=True)
@@ -97,26 +105,41 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
 
 def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
     """Find and check the images of all compositions."""
-    return {name: find_pictures(folder, part.tables["prompts"]) for name, part in release.parts.items()}
+    return {
+        name: find_pictures(folder, part.tables["prompts"]) for name, part in release.parts.items()
+    }
 
 
-def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
-    """Raise UserError for missing and unreadable images and for different sizes, unless accepted."""
+def check_pictures(
+    folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool
+) -> None:
+    """Raise UserError for missing and unreadable images and for different sizes, unless
+    accepted.
+    """
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
-    fault = f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or unreadable"
+    fault = (
+        f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or "
+        "unreadable"
+    )
     remedy = "draw them, or add --missing to count them as wrong"
     require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
     if lacking:
         log.warning("warning: %s: %s; they count as wrong", folder, fault)
-    counts = ", ".join(f"{n} of {width} x {height} pixels" for (width, height), n in pictures.sizes.most_common())
+    counts = ", ".join(
+        f"{n} of {width} x {height} pixels" for (width, height), n in pictures.sizes.most_common()
+    )
     fault = f"images of {composition} have {len(pictures.sizes)} sizes ({counts})"
     require(sizes or len(pictures.sizes) < 2, folder, fault, "draw all at one size, or add --sizes")
 
 
 def score_part(
-    part: ReleasePart, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed,
+    part: ReleasePart,
+    manifest: pd.DataFrame,
+    judge: str,
+    texts: Callable[[Sequence[str]], Embed],
+    images: Embed,
     splits: Sequence[str] = TESTS,
-) -> dict[str, SetScores]:  # fmt: skip
+) -> dict[str, SetScores]:
     """Score the images of one composition by one judge, by set.
 
     Args:
@@ -145,10 +168,14 @@ def score_parts(
         judges = part.about.judges
         folders = [release.folder / about.folder for about in judges.values()]
         with open_embedders(folders, contents.batch, contents.threads, device, cache) as embedders:
-            for (judge, about), folder, embedder in zip(judges.items(), folders, embedders, strict=True):
+            for (judge, about), folder, embedder in zip(
+                judges.items(), folders, embedders, strict=True
+            ):
                 log.info("%s: judge %s", name, judge)
                 fault = f"its hash is {embedder.judge.hash}, not {about.hash} as in the release"
-                require(embedder.judge.hash == about.hash, folder, fault, "download the release again")
+                require(
+                    embedder.judge.hash == about.hash, folder, fault, "download the release again"
+                )
                 texts = partial(embed_once, embedder)
                 scored = score_part(part, pictures[name].manifest, judge, texts, embedder.files)
                 scores.setdefault(name, {})[judge] = submitted_scores(about.hash, scored)
@@ -160,16 +187,24 @@ def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) 
     scores = score_parts(release, pictures, command.device, command.cache)
     compositions = {
         composition: SubmittedComposition(
-            prompts=part.prompts_digest, images=pictures[composition].digests, judges=scores[composition]
+            prompts=part.prompts_digest,
+            images=pictures[composition].digests,
+            judges=scores[composition],
         )
         for composition, part in release.parts.items()
     }
-    about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
+    about = ReleaseId(
+        name=release.contents.name, version=release.contents.version, digest=release.digest
+    )
     return Submission(
-        name=command.name, judge_weights=command.judge_weights,
-        training_data=command.training_data, release=about, environment=environment(),
-        compositions=compositions, scores=figures_of(release, command.name, scores),
-    )  # fmt: skip
+        name=command.name,
+        judge_weights=command.judge_weights,
+        training_data=command.training_data,
+        release=about,
+        environment=environment(),
+        compositions=compositions,
+        scores=figures_of(release, command.name, scores),
+    )
 
 
 def main(command: Submit) -> None:

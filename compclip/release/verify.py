@@ -1,8 +1,10 @@
-"""Verify a submission: all figures follow from its values and, given its images, the values follow from them.
+"""Verify a submission: all figures follow from its values and, given its images, the values follow
+from them.
 
-On the same processor model, with the same versions of packages, everything must be equal. Elsewhere rounding differs:
-similarities may differ by ``SIMILARITY``, and captions with almost equal similarities may change ranks. Such *near
-ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
+On the same processor model, with the same versions of packages, everything must be equal. Elsewhere
+rounding differs: similarities may differ by ``SIMILARITY``, and captions with almost equal
+similarities may change ranks. Such *near ties* are listed; more than ``NEAR_TIES`` of a set are a
+difference.
 """
 
 import zlib
@@ -45,14 +47,22 @@ OF_SPLIT = ("similarity", "adjective_first", "adjusted_first", "adjective_chosen
 SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
-FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # columns that name a figure in a line
+FIGURE = (
+    "composition",
+    "judge_seed",
+    "split",
+    "prompts",
+    "measure",
+)  # columns that name a figure in a line
 LISTED = 10  # number of near ties that are listed
 UNPROVEN_VALUES = (
-    "Without images, this does not prove that the values come from images: similarities, ranks, hits and the controls"
+    "Without images, this does not prove that the values come from images: similarities, ranks, "
+    "hits and the controls"
     " (blind_control, hubness) may be invented consistently."
 )
 UNPROVEN_ORIGIN = (
-    "Not proven: that the model drew the images, from these prompts alone and without a choice among several, and what"
+    "Not proven: that the model drew the images, from these prompts alone and without a choice "
+    "among several, and what"
     " the submission says of judge weights."
 )
 
@@ -62,9 +72,13 @@ class VerifySubmission(Command):
 
     submission: CliPositionalArg[Path] = Field(description="submission.json")
     release: Path = Field(description="folder of the release")
-    images: Path | None = Field(None, description="folder of the images; none: only consistency is verified")
+    images: Path | None = Field(
+        None, description="folder of the images; none: only consistency is verified"
+    )
     record: Path | None = Field(
-        None, description="JSON file of verified submissions, to which this one is added, for compclip leaderboard"
+        None,
+        description="JSON file of verified submissions, to which this one is added, for compclip "
+        "leaderboard",
     )
     device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
     cache: CacheFolder
@@ -79,40 +93,63 @@ class VerifiedSubmission(Strict):
 
 def read_verified(file: Path) -> dict[str, VerifiedSubmission]:
     """Return the verified submissions by their sha256."""
-    return read_strictly(file, dict[Sha256, VerifiedSubmission], "correct its path, or verify again")
+    return read_strictly(
+        file, dict[Sha256, VerifiedSubmission], "correct its path, or verify again"
+    )
 
 
-def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
+def entry_faults(
+    part: ReleasePart, split: str, judge: str, values: MeasuredValues
+) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each kind of impossible value, and which entries (n,) have it."""
     table, rules = score_frame(part, split, values), part.rules
     beaten, tied = table["p_beaten"].to_numpy(), table["p_tied"].to_numpy()
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
     made = table["similarity"].notna().to_numpy()
-    # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as much.
+    # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as
+    # much.
     far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
     yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
     yield "a hit, although all distractors rank higher", hit & (beaten == 1)
-    yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
-    for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
+    yield (
+        "no hit, although no distractor ranks as high",
+        made & ~hit & (table["expected_top1"] == 1).to_numpy(),
+    )
+    for name, known in (
+        ("adjective_first", True),
+        ("adjusted_first", part.adjustment(judge) is not None),
+    ):
         first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()
         places = np.round(1 / np.where(first > 0, first, 1))
-        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
+        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (
+            places <= adjectives
+        )
         none, choice = np.isnan(first), known & (adjectives > 1)
-        yield f"{name} is not a chance among the prompt's adjectives", np.where(none, choice, ~possible | ~choice)
-    yield "adjective_chosen does not follow from adjective_first", wrongly_chosen(part, split, table)
+        yield (
+            f"{name} is not a chance among the prompt's adjectives",
+            np.where(none, choice, ~possible | ~choice),
+        )
+    yield (
+        "adjective_chosen does not follow from adjective_first",
+        wrongly_chosen(part, split, table),
+    )
 
 
 def wrongly_chosen(part: ReleasePart, split: str, table: pd.DataFrame) -> np.ndarray:
-    """Return which entries (n,) name an adjective that was not offered, or another one than ``adjective_first``."""
+    """Return which entries (n,) name an adjective that was not offered, or another one than
+    ``adjective_first``.
+    """
     variants = part.tables["variants"]
     entry, variant = variants_of_entries(prompts_of(part, split), split, variants)
     offered = set(zip(entry.tolist(), variants["adjective"].iloc[variant], strict=True))
     own = [None if pd.isna(pair) else split_pair(pair)[0] for pair in table["pair"]]
     has_choice = (table["similarity"].notna() & (table["adjectives"] > 1)).to_numpy()
     wrong = np.zeros(len(table), bool)
-    for row, (first, chosen) in enumerate(zip(table["adjective_first"], table["adjective_chosen"], strict=True)):
+    for row, (first, chosen) in enumerate(
+        zip(table["adjective_first"], table["adjective_chosen"], strict=True)
+    ):
         if not has_choice[row]:
             wrong[row] = not pd.isna(chosen)
         elif first > 0:
@@ -194,7 +231,10 @@ def unequal_values(
 def as_numbers(values: Mapping[str, Any]) -> pd.DataFrame:
     """Return the values of a set as numbers; equal adjectives are equal numbers."""
     table = pd.DataFrame(values)
-    codes = [None if pd.isna(name) else zlib.crc32(str(name).encode()) for name in values["adjective_chosen"]]
+    codes = [
+        None if pd.isna(name) else zlib.crc32(str(name).encode())
+        for name in values["adjective_chosen"]
+    ]
     return table.assign(adjective_chosen=codes).astype(dict.fromkeys(MEASURED, float))
 
 
@@ -215,13 +255,19 @@ def unequal_scores(
         for judge, scores in submission.compositions[name].judges.items():
             own = computed[name][judge]
             for each, split, _ in sets_of(part):
-                where, names = f"{name}, judge {judge}, {each}", prompts_of(part, split)["file_name"]
-                found = unequal_values(where, {**scores.values[each]}, {**own.values[each]}, names, same)
+                where, names = (
+                    f"{name}, judge {judge}, {each}",
+                    prompts_of(part, split)["file_name"],
+                )
+                found = unequal_values(
+                    where, {**scores.values[each]}, {**own.values[each]}, names, same
+                )
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
                 given: dict[str, Any] = {**scores.controls[place]}
                 lines += [
-                    f"{name}, judge {judge}, {place}: {key}: {given[key]} submitted, {value} computed"
+                    f"{name}, judge {judge}, {place}: {key}: {given[key]} submitted, {value} "
+                    "computed"
                     for key, value in controls.items()
                     if not equal(given[key], value, 0 if same else NEAR_TIES)
                 ]
@@ -230,7 +276,12 @@ def unequal_scores(
 
 def main(command: VerifySubmission) -> None:
     is_recorded = command.record is not None and command.images is None
-    require(not is_recorded, "--record", "only a submission that is verified by its images is recorded", "add --images")
+    require(
+        not is_recorded,
+        "--record",
+        "only a submission that is verified by its images is recorded",
+        "add --images",
+    )
     release = open_release(command.release)
     submission = read_submission(command.submission, release)
     lines, ties = list(inconsistent(release, submission)), list[str]()
@@ -238,7 +289,10 @@ def main(command: VerifySubmission) -> None:
     if command.images is not None and not lines:
         pictures = all_pictures(release, command.images)
         for name, of in pictures.items():
-            lines += [f"{name}: {line}" for line in unequal_images(submission.compositions[name].images, of.digests)]
+            lines += [
+                f"{name}: {line}"
+                for line in unequal_images(submission.compositions[name].images, of.digests)
+            ]
         if not lines:
             computed = score_parts(release, pictures, command.device, command.cache)
             lines, ties = unequal_scores(release, submission, computed, same)
@@ -250,12 +304,22 @@ def main(command: VerifySubmission) -> None:
         print(f"near tie: {tie}")
     if command.images is None:
         print(
-            f"consistent: all figures of {submission.name} follow from its values. {UNPROVEN_VALUES} {UNPROVEN_ORIGIN}"
+            f"consistent: all figures of {submission.name} follow from its values. "
+            f"{UNPROVEN_VALUES} {UNPROVEN_ORIGIN}"
         )
         return
-    how = "exactly" if same else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
-    print(f"verified: all values and figures of {submission.name} follow from its images {how}. {UNPROVEN_ORIGIN}")
+    how = (
+        "exactly"
+        if same
+        else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
+    )
+    print(
+        f"verified: all values and figures of {submission.name} follow from its images {how}. "
+        f"{UNPROVEN_ORIGIN}"
+    )
     if command.record:
         known = read_verified(command.record) if command.record.exists() else {}
-        known[sha256(command.submission)] = VerifiedSubmission(name=submission.name, release=release.digest)
+        known[sha256(command.submission)] = VerifiedSubmission(
+            name=submission.name, release=release.digest
+        )
         write_json({digest: of.model_dump() for digest, of in known.items()}, command.record)

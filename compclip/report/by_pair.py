@@ -1,7 +1,8 @@
 """The rows of ``pairs.csv``: a generator's scores of one pair in a split, by the trained judges.
 
-``drawn`` is the estimated fraction of the pair's prompts whose pair the generator draws, relative to seen pairs; empty
-for a pair that the judges do not recognize. Intervals are over the pair's images and the judges.
+``drawn`` is the estimated fraction of the pair's prompts whose pair the generator draws, relative
+to seen pairs; empty for a pair that the judges do not recognize. Intervals are over the pair's
+images and the judges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,16 @@ from compclip.report.values import Values, values_of
 from compclip.stats.estimates import estimate_score
 
 PAIR_COLUMNS = [
-    "dataset", "composition", "generator", "split", "pair", "n", "images", "drawn",
+    "dataset",
+    "composition",
+    "generator",
+    "split",
+    "pair",
+    "n",
+    "images",
+    "drawn",
     *(f"{measure}{end}" for measure in COMPARED for end in ("", "_low", "_high")),
-]  # fmt: skip
+]
 
 
 def _columns(of: Values, measure: str) -> dict[str, Row]:
@@ -33,10 +41,14 @@ def pair_rows(scores: Sequence[Scored], estimates: Estimates | None) -> Iterator
     """Yield the rows of one composition: by generator, by split, by pair."""
     drawn = dict[tuple[str, str, str], float]()
     for name, skills in (estimates.skills if estimates else {}).items():
-        for split, pair, value in skills.by_pair[["split", "pair", "drawn"]].itertuples(index=False):
+        for split, pair, value in skills.by_pair[["split", "pair", "drawn"]].itertuples(
+            index=False
+        ):
             drawn[name, split, pair] = value
     for score in (score for score in scores if score.main):
-        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")} | {"split": score.split}
+        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")} | {
+            "split": score.split
+        }
         columns = [_columns(values_of(score, measure), measure) for measure in COMPARED]
         for pair, entries in score.entries.groupby("pair"):
             row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "pair": pair, "n": len(entries)}

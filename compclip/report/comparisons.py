@@ -1,14 +1,16 @@
-"""The rows of ``comparisons.csv``: differences a minus b by the trained judges, with original distractors.
+"""The rows of ``comparisons.csv``: differences a minus b by the trained judges, with original
+distractors.
 
 ``kind`` tells which n entries of a split are compared:
 
 - ``generators``: the scores of two generators on a split. A missing image counts as wrong.
 - ``both_made``: the same on entries for which both have an image, if one of them lacks some.
 
-``measure`` is a score of ``measures.COMPARED``. ``same_pairs_low`` and ``same_pairs_high`` cover images, for the same
-pairs and judges; ``new_pairs_low`` and ``new_pairs_high`` cover images, pairs and judges. ``p`` tests a difference
-against 0. For each score, the family of ``primary`` comparisons is ``generators`` on unseen and swapped: ``p_holm`` is
-adjusted within it by Holm's method. All other comparisons are ``exploratory``.
+``measure`` is a score of ``measures.COMPARED``. ``same_pairs_low`` and ``same_pairs_high`` cover
+images, for the same pairs and judges; ``new_pairs_low`` and ``new_pairs_high`` cover images, pairs
+and judges. ``p`` tests a difference against 0. For each score, the family of ``primary``
+comparisons is ``generators`` on unseen and swapped: ``p_holm`` is adjusted within it by Holm's
+method. All other comparisons are ``exploratory``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +27,20 @@ from compclip.stats.estimates import ENDS, compare_scores
 from compclip.stats.paired import holm
 
 COMPARISON_COLUMNS = [
-    "dataset", "composition", "measure", "kind", "a", "b", "split", "difference", *ENDS, "p", "family",
-    "p_holm", "n",
-]  # fmt: skip
+    "dataset",
+    "composition",
+    "measure",
+    "kind",
+    "a",
+    "b",
+    "split",
+    "difference",
+    *ENDS,
+    "p",
+    "family",
+    "p_holm",
+    "n",
+]
 HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 Name = tuple[str, str]
 
@@ -52,7 +65,9 @@ def _of_measure(values: Mapping[Name, Values], made: Mapping[Name, Values]) -> I
             if any(len(made[name, split]) < len(values[name, split]) for name in (a, b)):
                 sides["both_made"] = made[a, split], made[b, split]
             for kind, (of_a, of_b) in sides.items():
-                family = "primary" if kind == "generators" and split in HELDOUT_SPLITS else "exploratory"
+                family = (
+                    "primary" if kind == "generators" and split in HELDOUT_SPLITS else "exploratory"
+                )
                 about = {"kind": kind, "a": a, "b": b, "split": split, "family": family}
                 yield about | compare_values(of_a - of_b)
 
@@ -64,7 +79,8 @@ def comparisons(scores: Sequence[Scored]) -> list[Row]:
     rows: list[Row] = []
     for measure in COMPARED:
         values, made = (
-            {name: values_of(score, measure, made=made) for name, score in main.items()} for made in (False, True)
+            {name: values_of(score, measure, made=made) for name, score in main.items()}
+            for made in (False, True)
         )
         head = {**dict.fromkeys(COMPARISON_COLUMNS), **about, "measure": measure}
         found = [{**head, **row} for row in _of_measure(values, made)]

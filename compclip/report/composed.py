@@ -1,7 +1,8 @@
-"""What each generator draws of seen and of held-out pairs, between the usual pair and the reference.
+"""What each generator draws of seen and of held-out pairs, between the usual pair and the
+reference.
 
-Judges choose the adjective of each prompt's noun, on the prompts for which both anchors have an image. A missing image
-of a generator counts as wrong.
+Judges choose the adjective of each prompt's noun, on the prompts for which both anchors have an
+image. A missing image of a generator counts as wrong.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -55,9 +56,17 @@ def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
     return Choices(np.stack(first, axis=1), chosen)
 
 
-def anchor_scores(main: Mapping[tuple[str, str], Scored], anchors: Anchors, place: int) -> dict[str, Scored]:
-    """Return the scores of the reference (``place`` 0) or of the usual pair (1) of each split that has both."""
-    names = {split: both for split, both in anchors.items() if all((name or "", split) in main for name in both)}
+def anchor_scores(
+    main: Mapping[tuple[str, str], Scored], anchors: Anchors, place: int
+) -> dict[str, Scored]:
+    """Return the scores of the reference (``place`` 0) or of the usual pair (1) of each split that
+    has both.
+    """
+    names = {
+        split: both
+        for split, both in anchors.items()
+        if all((name or "", split) in main for name in both)
+    }
     return {split: main[both[place] or "", split] for split, both in names.items()}
 
 
@@ -65,14 +74,18 @@ def _with_all_draws(score: Scored, matched: Scored) -> Scored:
     """Return the score of seen prompts with the further draws of matched ones."""
     whole, *by_judge = (
         pd.concat([table, others]).drop_duplicates(ENTRY, ignore_index=True)
-        for table, others in zip((score.entries, *score.by_judge), (matched.entries, *matched.by_judge), strict=True)
+        for table, others in zip(
+            (score.entries, *score.by_judge), (matched.entries, *matched.by_judge), strict=True
+        )
     )
     return replace(score, entries=whole, by_judge=tuple(by_judge))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The scale of one composition, and the scores of each generator by split, for the prompts of the scale."""
+    """The scale of one composition, and the scores of each generator by split, for the prompts of
+    the scale.
+    """
 
     scale: Scale
     main: Mapping[tuple[str, str], Scored]
@@ -80,10 +93,16 @@ class Measured:
 
     def own(self, generator: str) -> dict[str, Scored]:
         """Return a generator's scores by split."""
-        return {split: self.main[generator, split] for split in self.splits if (generator, split) in self.main}
+        return {
+            split: self.main[generator, split]
+            for split in self.splits
+            if (generator, split) in self.main
+        }
 
     def choices(self, own: Mapping[str, Scored]) -> Choices:
-        """Return what the judges choose for a generator's images, in the order of the scale's prompts."""
+        """Return what the judges choose for a generator's images, in the order of the scale's
+        prompts.
+        """
         return _choices(own, self.scale.prompts)
 
 
@@ -109,8 +128,11 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
     return Measured(scale, main, [*reference])
 
 
-def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collection[str]) -> Estimates | None:
-    """Return what each generator of a composition draws; None without anchors of seen and of a held-out split.
+def estimate_all(
+    scores: Sequence[Scored], anchors: Anchors, controls: Collection[str]
+) -> Estimates | None:
+    """Return what each generator of a composition draws; None without anchors of seen and of a
+    held-out split.
 
     Args:
         scores, anchors: as of ``measured``.
@@ -124,14 +146,18 @@ def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collectio
         own = of.own(name)
         if fixed := _fixed(name, anchors, own):
             is_estimated = fixed.seen is None and TESTS[0] in own
-            skills[name] = replace(fixed, seen=scale.draws_seen(of.choices(own))) if is_estimated else fixed
+            skills[name] = (
+                replace(fixed, seen=scale.draws_seen(of.choices(own))) if is_estimated else fixed
+            )
         elif TESTS[0] in own and len(own) > 1:
             skills[name] = scale.skills(of.choices(own), own)
     return Estimates(skills, _together(skills, controls))
 
 
 def _together(skills: Mapping[str, Skills], controls: Collection[str]) -> dict[str, Skills]:
-    """Return the skills of the ranked generators with simultaneous intervals of what they compose, if several are."""
+    """Return the skills of the ranked generators with simultaneous intervals of what they compose,
+    if several are.
+    """
     # The values of anchors are fixed, and have no resamples.
     ranked = {
         name: of
@@ -149,12 +175,16 @@ def _together(skills: Mapping[str, Skills], controls: Collection[str]) -> dict[s
 
 
 def _fixed(name: str, anchors: Anchors, served: Collection[str]) -> Skills | None:
-    """Return the skills of a generator that is an anchor of all held-out splits that it serves: known by definition."""
+    """Return the skills of a generator that is an anchor of all held-out splits that it serves:
+    known by definition.
+    """
     held_out = [split for split in served if split in HELDOUT_SPLITS]
     for place, value in ((0, 1.0), (1, 0.0)):
         if held_out and all(anchors[split][place] == name for split in held_out):
             fractions = {split: Fraction(value) for split in (*held_out, HELD_OUT)}
-            return Skills(Fraction(value) if anchors[TESTS[0]][place] == name else None, fractions, fractions)
+            return Skills(
+                Fraction(value) if anchors[TESTS[0]][place] == name else None, fractions, fractions
+            )
     return None
 
 

@@ -11,6 +11,7 @@ class ReportConfig(Section):
     examples: Count = Field(
         24,
         ge=0,
-        description="captions shown beside their swapped ones in report.html for each composition, with images, and"
+        description="captions shown beside their swapped ones in report.html for each "
+        "composition, with images, and"
         " half as many unseen captions",
     )

@@ -11,23 +11,40 @@ from compclip.plot.examples import GeneratedImages, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 
 
-def marked_prompts(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
-    """Return each prompt in segments; new adjectives (swapped) and held-out pairs (unseen) are marked."""
+def marked_prompts(
+    prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame
+) -> list[list[list[str]]]:
+    """Return each prompt in segments; new adjectives (swapped) and held-out pairs (unseen) are
+    marked.
+    """
     new = {
-        (row.image_id, row.caption_id): [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
+        (row.image_id, row.caption_id): [
+            (change["new_start"], change["new_end"], "swapped") for change in row.changes
+        ]
         for row in swapped.itertuples()
     }
-    spans = {"test_swapped": new, "test_unseen": pair_spans(prompts[prompts["split"] == "test_unseen"], pairs)}
+    spans = {
+        "test_swapped": new,
+        "test_unseen": pair_spans(prompts[prompts["split"] == "test_unseen"], pairs),
+    }
     by_prompt = (
-        mark(row.text, spans.get(row.split, {}).get((row.image_id, row.caption_id), [])) for row in prompts.itertuples()
+        mark(row.text, spans.get(row.split, {}).get((row.image_id, row.caption_id), []))
+        for row in prompts.itertuples()
     )
-    return [[[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt]
+    return [
+        [[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt
+    ]
 
 
 def list_entries(
-    generated: Iterable[GeneratedImages], *, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame
+    generated: Iterable[GeneratedImages],
+    *,
+    pairs: pd.DataFrame,
+    prompts: pd.DataFrame,
+    swapped: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Return the data of the page: the prompts, and each generator's columns with a row per judged image.
+    """Return the data of the page: the prompts, and each generator's columns with a row per judged
+    image.
 
     Args:
         generated: images and scores, whose ranks are listed.

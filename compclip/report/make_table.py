@@ -18,15 +18,18 @@ from compclip.report.table import Scored
 from compclip.report.values import balanced_r_precision, mean_columns, values_of
 from compclip.stats.r_precision import sampled
 
-# All scores, ``tables.DIVERGENCE``, Fréchet distances by generator (``splits`` of ``fid/G.json``), and counts of
-# variants by split (``splits`` of ``variants.json``).
-Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]
+# All scores, ``tables.DIVERGENCE``, Fréchet distances by generator (``splits`` of ``fid/G.json``),
+# and counts of variants by split (``splits`` of ``variants.json``).
+Composition = tuple[
+    Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]
+]
 
 
 def make_table(
     compositions: Iterable[Composition], anchors: Anchors, controls: Sequence[str], chunks: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
+    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with
+    six decimals.
 
     Args:
         compositions: the measurements of each.
@@ -39,18 +42,28 @@ def make_table(
         rows += measurements(*of, estimates, chunks)
         differences += comparisons.comparisons(of[0])
         pairs += by_pair.pair_rows(of[0], estimates)
-    types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
+    types = {
+        name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"
+    }
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
     compared = pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS)
     of_pairs = pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS)
     # without notes, their column has no texts
-    return with_decimals(scores).astype({"note": "str"}), with_decimals(compared), with_decimals(of_pairs)
+    return (
+        with_decimals(scores).astype({"note": "str"}),
+        with_decimals(compared),
+        with_decimals(of_pairs),
+    )
 
 
 def measurements(
-    scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]],
-    variants: Mapping[str, Mapping[str, Any]], estimates: Estimates | None, chunks: int,
-) -> Iterator[Row]:  # fmt: skip
+    scores: Sequence[Scored],
+    divergence: pd.DataFrame,
+    fids: Mapping[str, Mapping[str, Any]],
+    variants: Mapping[str, Mapping[str, Any]],
+    estimates: Estimates | None,
+    chunks: int,
+) -> Iterator[Row]:
     """Yield the rows of one composition, by generator, split and measure."""
     for score in scores:
         yield from _of_score(score, chunks)
@@ -61,15 +74,29 @@ def measurements(
         for split, found in splits.items():
             for measure, key in (("fid", "fid"), ("fid_balanced", "balanced")):
                 if key in found:
-                    about = {"generator": generator, "split": split, "measure": measure, "value": found[key]}
+                    about = {
+                        "generator": generator,
+                        "split": split,
+                        "measure": measure,
+                        "value": found[key],
+                    }
                     yield head | about | ({"n": found["generated"]} if key == "fid" else {})
     for split, counts in variants.items():
         if counts["ceiling"] is not None:
-            yield head | {"split": split, "measure": "adjective_accuracy_ceiling", "value": counts["ceiling"]}
+            yield head | {
+                "split": split,
+                "measure": "adjective_accuracy_ceiling",
+                "value": counts["ceiling"],
+            }
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
             if found := divergences.measured(divergence, definition, split, "prompts"):
-                yield head | {"split": split, "measure": measure, "value": found[column], "n": found["test"]}
+                yield head | {
+                    "split": split,
+                    "measure": measure,
+                    "value": found[column],
+                    "n": found["test"],
+                }
 
 
 def _of_estimates(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
@@ -105,7 +132,8 @@ def _of_score(score: Scored, chunks: int) -> Iterator[Row]:
     chance, accuracy = about.get("adjective_chance"), about.get("adjective")
     corrected = None if accuracy is None or chance is None else (accuracy - chance) / (1 - chance)
     by_judge = [
-        sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
+        sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
+        for table in score.by_judge
     ]
     known = [means for means in by_judge if means]
     for name, value in {
@@ -113,12 +141,16 @@ def _of_score(score: Scored, chunks: int) -> Iterator[Row]:
         "blind_control": about.get("blind_control"),
         "hubness": about.get("hubness"),
         "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
-        "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known])) if known else None,
+        "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known]))
+        if known
+        else None,
         "adjective_accuracy_chance": chance,
         "adjective_accuracy_corrected": corrected,
     }.items():
         if value is not None:
-            of = values["adjective_accuracy" if name.startswith("adjective") else "r_precision"].entries
+            of = values[
+                "adjective_accuracy" if name.startswith("adjective") else "r_precision"
+            ].entries
             yield row(name, of, {"value": value})
 
 
@@ -130,7 +162,9 @@ def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return ``table.csv``: a row per generator, with both scores of each split and their intervals."""
+    """Return ``table.csv``: a row per generator, with both scores of each split and their
+    intervals.
+    """
     rows = []
     for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
         for generator, values in pivot(main_rows(of)).items():
@@ -139,7 +173,9 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
                 column = f"{split.removeprefix('test_')}_{measure}"
                 score = values.get((split, measure), {})
                 row[column] = score.get("value")
-                row |= {f"{column}_{end}": score.get(end) for end in ("new_pairs_low", "new_pairs_high")}
+                row |= {
+                    f"{column}_{end}": score.get(end) for end in ("new_pairs_low", "new_pairs_high")
+                }
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -148,7 +184,9 @@ def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the main R-precision by generator and split, in percent with two decimals."""
     values: dict[str, dict[str, float]] = {}
     for row in of_measure(main_rows(scores), "r_precision").dropna(subset="value").itertuples():
-        values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(100 * row.value, 2)
+        values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(
+            100 * row.value, 2
+        )
     return values
 
 

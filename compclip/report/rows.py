@@ -12,8 +12,12 @@ Place = tuple[str, str]  # split and measure
 PARTS_OF_SEEN = ("swapped", "matched")
 
 
-def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
-    """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
+def main_rows(
+    scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original"
+) -> pd.DataFrame:
+    """Return the rows of scores.parquet that represent a split: all trained judges or the oracle,
+    all prompts.
+    """
     subset = (scores["split"] == "test_seen") & scores["prompts"].isin(PARTS_OF_SEEN)
     by_oracle = scores["judge"] == ORACLE
     whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
@@ -21,16 +25,22 @@ def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = 
 
 
 def matched_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all trained judges for seen pairs as frequent as the held-out ones, as split ``matched``."""
+    """Return the rows of all trained judges for seen pairs as frequent as the held-out ones, as
+    split ``matched``.
+    """
     rows = scores[(scores["prompts"] == "matched") & (scores["judges"] == scores["judges"].max())]
     return rows[rows["judge"] != ORACLE].assign(split="matched")
 
 
 def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
-    """Return the rows by generator and place, in the config's order of generators, as in all tables."""
+    """Return the rows by generator and place, in the config's order of generators, as in all
+    tables.
+    """
     table: dict[str, dict[Place, Row]] = {}
     for row in rows.to_dict("records"):
-        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {str(key): row[key] for key in row}
+        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {
+            str(key): row[key] for key in row
+        }
     return table
 
 

@@ -37,18 +37,27 @@ def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
 
 
 def in_pairs(captions: int, pairs: Blocks, ranking: pd.DataFrame) -> Iterator[SkippedLine]:
-    """Yield captions and pairs that are not ranked. ``captions``: their number; ``pairs``: maybe in blocks."""
+    """Yield captions and pairs that are not ranked. ``captions``: their number; ``pairs``: maybe in
+    blocks.
+    """
     with_pair = disputed = number = 0
     for (block,) in in_blocks(pairs):
-        ranked = block[block["adjective"].isin(ranking["adjective"]) & block["noun"].isin(ranking["noun"])]
+        ranked = block[
+            block["adjective"].isin(ranking["adjective"]) & block["noun"].isin(ranking["noun"])
+        ]
         with_pair += len(ranked[["image_id", "caption_id"]].drop_duplicates())
-        disputed, number = disputed + int((ranked["relation"] == "disputed").sum()), number + len(ranked)
+        disputed, number = (
+            disputed + int((ranked["relation"] == "disputed").sum()),
+            number + len(ranked),
+        )
     yield SkippedLine("captions without a ranked pair", captions - with_pair, captions)
     what = "pairs on which parse and surface disagree: held out, not ranked or swapped"
     yield SkippedLine(what, disputed, number)
 
 
-def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame) -> Iterator[SkippedLine]:
+def in_splits(
+    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame
+) -> Iterator[SkippedLine]:
     """Yield images in no split and captions that are not swapped."""
     images = captions["image_id"].nunique()
     yield SkippedLine("images in no split", images - len(splits), images)
@@ -64,4 +73,6 @@ def in_prompts(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
             name, of = SPLIT_NAMES[split], counts["images_in_split"]
             what = f"images of {name} without a file or used for training the judge"
             yield SkippedLine(what, counts["images_not_judged"], of)
-            yield SkippedLine(f"images of {name} without a prompt", counts["images_without_prompt"], of)
+            yield SkippedLine(
+                f"images of {name} without a prompt", counts["images_without_prompt"], of
+            )

@@ -17,10 +17,12 @@ from compclip.score.entries import ENTRY
 
 @dataclass(frozen=True)
 class Scored:
-    """One score: its part of the generator's summary, the whole summary, and its entries (``tables.SCORES``).
+    """One score: its part of the generator's summary, the whole summary, and its entries
+    (``tables.SCORES``).
 
-    ``entries`` also have their cluster (the image's class, or itself) and counts (whether a held-out prompt may count
-    in what is composed). With several judges, they are those of the first, and ``by_judge`` has each judge's own.
+    ``entries`` also have their cluster (the image's class, or itself) and counts (whether a
+    held-out prompt may count in what is composed). With several judges, they are those of the
+    first, and ``by_judge`` has each judge's own.
     """
 
     about: Mapping[str, Any]
@@ -40,13 +42,17 @@ class Scored:
 
     @property
     def main(self) -> bool:
-        """Return whether this is a main score: of all trained judges, for all prompts, with original distractors."""
+        """Return whether this is a main score: of all trained judges, for all prompts, with
+        original distractors.
+        """
         all_prompts = self.split == "test_swapped" or self.about["prompts"] not in PARTS_OF_SEEN
         return self.whole and all_prompts and self.about["distractors"] == "original"
 
     @property
     def matched(self) -> bool:
-        """Return whether this is the score of all trained judges for matched seen prompts, with all their draws."""
+        """Return whether this is the score of all trained judges for matched seen prompts, with all
+        their draws.
+        """
         return self.whole and self.about["prompts"] == "matched"
 
     @property
@@ -63,16 +69,21 @@ def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFr
 
 
 def scores_of(
-    summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame, classes: pd.Series,
+    summary: Mapping[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    swapped: pd.DataFrame,
+    classes: pd.Series,
     matched: Collection[str] = (),
-) -> list[Scored]:  # fmt: skip
-    """Return a generator's scores by one judge, including that of matched pairs if they are prompted for.
+) -> list[Scored]:
+    """Return a generator's scores by one judge, including that of matched pairs if they are
+    prompted for.
 
     Args:
         summary: ``scores/J/G/summary.json``.
         tables: the entries (``tables.SCORES``) of each set in ``summary``.
         swapped: image_id, caption_id and exclusive (``tables.SWAPPED``) of the swapped captions.
-        classes: the class of each image by image_id, or its own name: images of a class are a cluster.
+        classes: the class of each image by image_id, or its own name: images of a class are a
+            cluster.
         matched: the seen pairs that are as frequent as the held-out ones.
     """
     scores = []
@@ -83,9 +94,14 @@ def scores_of(
             entries = entries[are_among(entries, swapped, CAPTION_KEY)]
         if len(entries) != about["judged"]:
             where = f"{summary['generator']}, {about['set']}"
-            raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
+            raise UserError(
+                f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; "
+                "score again"
+            )
         entries, every = (
-            table.assign(cluster=classes.loc[table["image_id"]].to_numpy(), counts=True).reset_index(drop=True)
+            table.assign(
+                cluster=classes.loc[table["image_id"]].to_numpy(), counts=True
+            ).reset_index(drop=True)
             for table in (entries, every)
         )
         if about["split"] == "test_swapped":
@@ -109,21 +125,38 @@ def averaged(scores: Sequence[Scored]) -> Scored:
     first = scores[0]
     for score in scores[1:]:
         if not score.entries[ENTRY].equals(first.entries[ENTRY]):
-            raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
+            raise UserError(
+                f"{first.generator}: judges scored different images of {first.split}; score again"
+            )
     names = [name for name in ("blind_control", "hubness", "adjective") if name in first.about]
     known = {name: [score.about.get(name) for score in scores] for name in names}
-    about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
+    about = {
+        name: None if None in values else float(np.mean(np.array(values)))
+        for name, values in known.items()
+    }
     summary = {**first.summary, "judge_hash": None}
-    return Scored({**first.about, **about}, summary, first.entries, tuple(score.entries for score in scores))
+    return Scored(
+        {**first.about, **about}, summary, first.entries, tuple(score.entries for score in scores)
+    )
 
 
-def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()) -> list[Scored]:
-    """Return a generator's scores by split: of all judges, each judge, the oracle. ``judges``: scores by judge."""
+def all_scores(
+    judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()
+) -> list[Scored]:
+    """Return a generator's scores by split: of all judges, each judge, the oracle. ``judges``:
+    scores by judge.
+    """
 
     def place(score: Scored) -> tuple[int, bool, str]:
-        return TESTS.index(score.split), score.about["prompts"] in PARTS_OF_SEEN, score.about["distractors"]
+        return (
+            TESTS.index(score.split),
+            score.about["prompts"] in PARTS_OF_SEEN,
+            score.about["distractors"],
+        )
 
-    by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
+    by_judge = [
+        [replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()
+    ]
     scores = by_judge[0]
     if len(judges) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]

@@ -1,8 +1,10 @@
-"""Verdicts: whether each generator composes what was held out, a line each, from ``report.composed``.
+"""Verdicts: whether each generator composes what was held out, a line each, from
+``report.composed``.
 
-A verdict names the region of the interval for the same held-out pairs and judges. There is none for a generator that
-cannot draw seen pairs, if the judges recognize too few held-out pairs or fail the bias check, for one judge whose
-members are unknown, and for a model that was not trained on the train images of this split.
+A verdict names the region of the interval for the same held-out pairs and judges. There is none for
+a generator that cannot draw seen pairs, if the judges recognize too few held-out pairs or fail the
+bias check, for one judge whose members are unknown, and for a model that was not trained on the
+train images of this split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +22,18 @@ from compclip.stats.composed import LEAST_DRAWN, verdict_of
 
 SEEN_SKILL = TESTS[0], "draws_seen_pairs"
 NO_VERDICT = "no verdict"
-# The verdict on a generator that draws no seen pair: it shows none, so it can neither memorize nor compose.
+# The verdict on a generator that draws no seen pair: it shows none, so it can neither memorize nor
+# compose.
 DRAWS_NOTHING = "does not draw seen pairs"
-# What else a model may have been trained on, and why that gives no verdict (``generate.generators: training_data``).
+# What else a model may have been trained on, and why that gives no verdict (``generate.generators:
+# training_data``).
 OTHER_TRAINING = {
     "other": "it was not trained on this split, so that held-out pairs may not be new to it",
-    "unknown": "its training_data is unknown: set it to split if it was trained on export/train.csv alone",
+    "unknown": "its training_data is unknown: set it to split if it was trained on "
+    "export/train.csv alone",
 }
-# Half the width of the interval of a score near 50 %, in points, by number of held-out pairs (docs/intervals.md).
+# Half the width of the interval of a score near 50 %, in points, by number of held-out pairs
+# (docs/intervals.md).
 HALF_WIDTHS = {5: 27, 10: 17, 16: 13}
 
 
@@ -69,7 +75,9 @@ def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
     return OTHER_TRAINING.get(training_data, "")
 
 
-def _verdict(name: str, rows: Mapping[Place, Row], is_fit: bool | None, training_data: str) -> Verdict:
+def _verdict(
+    name: str, rows: Mapping[Place, Row], is_fit: bool | None, training_data: str
+) -> Verdict:
     row, seen = composed_of(rows), rows.get(SEEN_SKILL)
     assert row is not None, "the caller has checked this"
     texts = []
@@ -78,18 +86,27 @@ def _verdict(name: str, rows: Mapping[Place, Row], is_fit: bool | None, training
         if seen["same_pairs_high"] < LEAST_DRAWN:
             return Verdict(name, DRAWS_NOTHING, texts[0])
     of_splits = [(split, composed_of(rows, split)) for split in HELDOUT_SPLITS]
-    shown = [f"{SPLIT_NAMES[split]} {_estimate(of)}" for split, of in of_splits if of and not pd.isna(of["value"])]
+    shown = [
+        f"{SPLIT_NAMES[split]} {_estimate(of)}"
+        for split, of in of_splits
+        if of and not pd.isna(of["value"])
+    ]
     if not pd.isna(row["value"]):
         counts = f"over {int(row['pairs'])} recognized pairs" if not pd.isna(row["pairs"]) else ""
         texts.append(f"composes {_estimate(row)} of held-out pairs ({'; '.join([*shown, counts])})")
     reason = _reason(row, is_fit, training_data)
     if reason:
         return Verdict(name, NO_VERDICT, "; ".join([reason, *texts]))
-    return Verdict(name, verdict_of(row["same_pairs_low"], row["same_pairs_high"]), "; ".join(texts))
+    return Verdict(
+        name, verdict_of(row["same_pairs_low"], row["same_pairs_high"]), "; ".join(texts)
+    )
 
 
 def verdicts(
-    scores: pd.DataFrame, anchors: Anchors, is_fit: bool | None, training_data: Mapping[str, str] | None = None
+    scores: pd.DataFrame,
+    anchors: Anchors,
+    is_fit: bool | None,
+    training_data: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """Return a verdict for each generator of one composition with an estimate.
 
@@ -101,7 +118,9 @@ def verdicts(
     """
     names = dict[str, str]()
     for split in HELDOUT_SPLITS:
-        names |= {str(name): anchor for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True)}
+        names |= {
+            str(name): anchor for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True)
+        }
     given = []
     for name, rows in pivot(main_rows(scores)).items():
         if composed_of(rows) is None:
@@ -115,22 +134,33 @@ def verdicts(
 
 def none_line(anchors: Anchors) -> str:
     """Return why there are no estimates."""
-    lacking = [name for place, name in enumerate(ANCHOR_NAMES) if any(both[place] is None for both in anchors.values())]
+    lacking = [
+        name
+        for place, name in enumerate(ANCHOR_NAMES)
+        if any(both[place] is None for both in anchors.values())
+    ]
     what = " and ".join(lacking) or "reference and usual pair"
     return (
-        f"no estimate of what is composed: a split has no {what}; add photographs, habit and stand_ins, or faithful,"
+        f"no estimate of what is composed: a split has no {what}; add photographs, habit and "
+        "stand_ins, or faithful,"
         " memorizer and usual for drawn birds, to generate.generators."
     )
 
 
 def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
-    """Yield a warning if a held-out split has few pairs. ``scores``: rows of ``scores.parquet`` of one composition."""
+    """Yield a warning if a held-out split has few pairs. ``scores``: rows of ``scores.parquet`` of
+    one composition.
+    """
     main = of_measure(main_rows(scores), "r_precision")
     pairs = main[main["split"].isin(HELDOUT_SPLITS)].groupby("split", sort=False)["pairs"].max()
-    few = [f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS]
+    few = [
+        f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS
+    ]
     if few:
         widths = ", ".join(f"{n} pairs ± {points}" for n, points in HALF_WIDTHS.items())
         yield (
-            f"few pairs: {' and '.join(few)} held-out pairs, fewer than {FEW_PAIRS}, so intervals are wide."
-            f" In simulation (docs/intervals.md) a score near 50 % has these intervals, in points: {widths}."
+            f"few pairs: {' and '.join(few)} held-out pairs, fewer than {FEW_PAIRS}, so intervals "
+            "are wide."
+            " In simulation (docs/intervals.md) a score near 50 % has these intervals, in "
+            f"points: {widths}."
         )

@@ -1,10 +1,11 @@
 """Choose the multiple of a text's mean similarity by which its similarities are adjusted.
 
-A contrastive judge learns how frequent an adjective is with a noun, so it prefers frequent ones whatever an image
-shows. A text's mean similarity over the reference images (real images that are judged) measures this preference. The
-subtracted multiple of it maximizes the accuracy on seen pairs of real images, averaged over adjectives: a rare
-adjective counts as much as a frequent one. For a seen pair, it is chosen without this pair, so that seen pairs have no
-advantage over held-out ones, whose labels are not used.
+A contrastive judge learns how frequent an adjective is with a noun, so it prefers frequent ones
+whatever an image shows. A text's mean similarity over the reference images (real images that are
+judged) measures this preference. The subtracted multiple of it maximizes the accuracy on seen pairs
+of real images, averaged over adjectives: a rare adjective counts as much as a frequent one. For a
+seen pair, it is chosen without this pair, so that seen pairs have no advantage over held-out ones,
+whose labels are not used.
 """
 
 import numpy as np
@@ -21,14 +22,19 @@ REFERENCE_IMAGES = 512
 
 
 def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> list[str]:
-    """Return the paths of at most 512 real images of seen and unseen prompts, drawn with the seed."""
-    entries = pd.concat([real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")])
+    """Return the paths of at most 512 real images of seen and unseen prompts, drawn with the
+    seed.
+    """
+    entries = pd.concat(
+        [real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")]
+    )
     paths = np.array(sorted(set(entries["path"])), dtype=object)
     return sorted(rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES].tolist())
 
 
 def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
-    """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without entries.
+    """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without
+    entries.
 
     Args:
         accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` with their numbers.
@@ -41,26 +47,41 @@ def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
 
 
 def choose_adjustment(
-    prompts: pd.DataFrame, images: pd.DataFrame, variants: pd.DataFrame, texts: Embed, pictures: Embed, seed: int = 0
+    prompts: pd.DataFrame,
+    images: pd.DataFrame,
+    variants: pd.DataFrame,
+    texts: Embed,
+    pictures: Embed,
+    seed: int = 0,
 ) -> Adjustment | None:
-    """Return how a judge's similarities are adjusted; None if there are no seen prompts with variants and a real image.
+    """Return how a judge's similarities are adjusted; None if there are no seen prompts with
+    variants and a real image.
 
     Args:
-        prompts, images, variants: columns of ``PROMPTS``, ``IMAGES`` and ``VARIANTS`` in ``tables``.
+        prompts, images, variants: columns of ``PROMPTS``, ``IMAGES`` and ``VARIANTS`` in
+            ``tables``.
         texts: maps n texts to their embeddings by the judge, (n, d), of unit length.
         pictures: the same for paths in ``images``.
         seed: draws the reference images.
     """
     seen = real_entries(prompts, images, "test_seen")
-    seen = seen.merge(variants.loc[variants["split"] == "test_seen", ["image_id", "caption_id"]].drop_duplicates())
+    seen = seen.merge(
+        variants.loc[variants["split"] == "test_seen", ["image_id", "caption_id"]].drop_duplicates()
+    )
     if seen.empty:
         return None
-    mean = pictures(reference_images(prompts, images, seed)).mean(axis=0, dtype=np.float64).astype(np.float32)
+    mean = (
+        pictures(reference_images(prompts, images, seed))
+        .mean(axis=0, dtype=np.float64)
+        .astype(np.float32)
+    )
     shown = pictures(seen["path"].tolist())
     choices_for = compare_texts(seen, "test_seen", variants, texts, shown, mean)
     first = {multiple: choices_for(np.full(len(seen), multiple)).first for multiple in MULTIPLES}
     by_pair = pd.DataFrame(first).assign(n=1).groupby(seen["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
     others = {str(pair): by_pair.index != pair for pair in by_pair.index}
-    without = {pair: best_multiple(by_pair[rows], adjectives[rows]) for pair, rows in others.items()}
+    without = {
+        pair: best_multiple(by_pair[rows], adjectives[rows]) for pair, rows in others.items()
+    }
     return Adjustment(mean, best_multiple(by_pair, adjectives), without)

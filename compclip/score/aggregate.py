@@ -25,28 +25,39 @@ PUBLISHED_CHUNKS, PUBLISHED_RATIO = 10, 1.25  # as published
 class Aggregate(Command):
     """Score a published pickle of predictions: plain, or with its annotations checked and balanced.
 
-    A prediction is (image_id, caption_id, path, predicted index); index 0 is a hit. Prints as JSON the fraction of hits
-    with a 95 % bootstrap interval over images, and the mean and the population standard deviation over ten shuffled
-    chunks: as published (equal chunks; the remainder is dropped, and fewer than ten entries give nothing, where the
-    released code prints NaN) and over all entries.
+    A prediction is (image_id, caption_id, path, predicted index); index 0 is a hit. Prints as JSON
+    the fraction of hits with a 95 % bootstrap interval over images, and the mean and the population
+    standard deviation over ten shuffled chunks: as published (equal chunks; the remainder is
+    dropped, and fewer than ten entries give nothing, where the released code prints NaN) and over
+    all entries.
 
-    Annotations are for test_swapped unless --split is given; its entries are also balanced (appendix 1.5): by the
-    two-pair rule for C-CUB color, by the one-pair rule otherwise. The released code, called as documented (--dataset
-    C-CUB), never applies its two-pair rule; --dominant 1 gives its result. Balancing weights the exact mean, and draws
-    a seeded subsample for the chunks.
+    Annotations are for test_swapped unless --split is given; its entries are also balanced
+    (appendix 1.5): by the two-pair rule for C-CUB color, by the one-pair rule otherwise. The
+    released code, called as documented (--dataset C-CUB), never applies its two-pair rule;
+    --dominant 1 gives its result. Balancing weights the exact mean, and draws a seeded subsample
+    for the chunks.
     """
 
     predictions: Path = Field(description="pickle of predictions")
-    annotations: Path | None = Field(None, description="data.pkl of the data set: for checks and balancing")
+    annotations: Path | None = Field(
+        None, description="data.pkl of the data set: for checks and balancing"
+    )
     # The released code expects C-CUB, but is called with C_CUB.
     dataset: (
-        Annotated[Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))] | None
+        Annotated[
+            Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))
+        ]
+        | None
     ) = Field(None, description="published data set, also spelled with _")
-    composition: Literal["color", "shape"] | None = Field(None, description="composition of the annotations")
+    composition: Literal["color", "shape"] | None = Field(
+        None, description="composition of the annotations"
+    )
     split: Literal["test_seen", "test_unseen", "test_swapped"] = Field(
         "test_swapped", description="split of the predictions"
     )
-    dominant: int | None = Field(None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule")
+    dominant: int | None = Field(
+        None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule"
+    )
     bootstrap: Count = Field(2000, ge=100, description="resamples of an interval")
     seed: Seed
 
@@ -61,28 +72,51 @@ def unknown_caption(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
     return " ".join(map(str, absent.iloc[0][CAPTION_KEY])) if len(absent) else ""
 
 
-def score_hits(command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-    """Return the weighted fraction of hits with its interval over images, and chunk means of the hits ``kept``."""
+def score_hits(
+    command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray
+) -> dict[str, Any]:
+    """Return the weighted fraction of hits with its interval over images, and chunk means of the
+    hits ``kept``.
+    """
     hits, stream = predictions["hit"].to_numpy(float), rng(command.seed, "aggregate", "interval")
-    fraction = interval.share(predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream)
+    fraction = interval.share(
+        predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream
+    )
     result: dict[str, Any] = {"mean": rounded(fraction.value), "low": rounded(fraction.low)}
     result |= {"high": rounded(fraction.high), "n": int(kept.sum())}
     for chunking in ("published", "even"):
-        mean, deviation = sampled(hits[kept] > 0, PUBLISHED_CHUNKS, command.seed, chunking) or (None, None)
+        mean, deviation = sampled(hits[kept] > 0, PUBLISHED_CHUNKS, command.seed, chunking) or (
+            None,
+            None,
+        )
         result[chunking] = {"mean": rounded(mean), "deviation": rounded(deviation)}
     return result
 
 
-def balanced_score(command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame) -> dict[str, Any]:
+def balanced_score(
+    command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame
+) -> dict[str, Any]:
     """Return the balanced score of swapped captions."""
     swapped = captions[captions["swapped_text"].notna()]
-    require(len(swapped), command.annotations, "no swapped captions to balance", "omit --annotations, or give --split")
+    require(
+        len(swapped),
+        command.annotations,
+        "no swapped captions to balance",
+        "omit --annotations, or give --split",
+    )
     absent = unknown_caption(predictions, swapped)
     remedy = "for predictions of test_seen or test_unseen give --split"
-    require(not absent, command.predictions, f"caption {absent} of {command.annotations} has no swapped text", remedy)
+    require(
+        not absent,
+        command.predictions,
+        f"caption {absent} of {command.annotations} has no swapped text",
+        remedy,
+    )
     known = command.dominant or (command.dataset and command.composition)
     require(known, "--annotations", "balancing needs --dataset and --composition, or --dominant")
-    dominant = command.dominant or (2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1)
+    dominant = command.dominant or (
+        2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1
+    )
     pair = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
     pairs = pair.loc[caption_keys(predictions)].tolist()
     cut = balance.cut_dominant(pairs, dominant, PUBLISHED_RATIO)
@@ -90,7 +124,12 @@ def balanced_score(command: Aggregate, predictions: pd.DataFrame, captions: pd.D
         "rule": f"{('one', 'two')[dominant - 1]}-pair rule: {cut.rule}",
         "pairs": len(cut.counts),
         "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-        **score_hits(command, predictions, balance.weights(pairs, cut), balance.subsample(pairs, cut, command.seed)),
+        **score_hits(
+            command,
+            predictions,
+            balance.weights(pairs, cut),
+            balance.subsample(pairs, cut, command.seed),
+        ),
     }
 
 
@@ -111,11 +150,15 @@ def main(command: Aggregate) -> None:
     if command.annotations:
         captions, _ = read_data(command.annotations)
         absent = unknown_caption(predictions, captions)
-        require(not absent, command.predictions, f"caption {absent} is not in {command.annotations}")
+        require(
+            not absent, command.predictions, f"caption {absent} is not in {command.annotations}"
+        )
         asked = captions[captions["image_id"].isin(predictions["image_id"])]
         if command.split == "test_swapped":
             result["balanced"] = balanced_score(command, predictions, captions)
             asked = captions[captions["swapped_text"].notna()]
         without = asked[~are_among(asked, predictions, CAPTION_KEY)]
-        result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION_KEY].to_numpy()])
+        result["missing"] = named(
+            [f"{image} {caption}" for image, caption in without[CAPTION_KEY].to_numpy()]
+        )
     print(json.dumps(result, indent=2, ensure_ascii=False))

@@ -1,4 +1,6 @@
-"""Adjective accuracy: how often a judge ranks a prompt above its variants, which differ only in one adjective."""
+"""Adjective accuracy: how often a judge ranks a prompt above its variants, which differ only in one
+adjective.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,20 +20,28 @@ COMPARED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Choices:
-    """For each entry (n,), the chances that its own adjective is chosen; NaN where there is no other."""
+    """For each entry (n,), the chances that its own adjective is chosen; NaN where there is no
+    other.
+    """
 
     adjectives: np.ndarray  # to choose from, including the own
     first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
-    adjusted: np.ndarray | None = None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
-    chosen: np.ndarray | None = None  # the adjective that is ranked first; None without an image or another adjective
+    adjusted: np.ndarray | None = (
+        None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
+    )
+    chosen: np.ndarray | None = (
+        None  # the adjective that is ranked first; None without an image or another adjective
+    )
 
 
 @dataclass(frozen=True)
 class Adjustment:
-    """The term to subtract from a similarity: a multiple of the text's mean similarity over the reference images.
+    """The term to subtract from a similarity: a multiple of the text's mean similarity over the
+    reference images.
 
-    A judge prefers texts with adjectives that were frequent in its training data, whatever an image shows.
+    A judge prefers texts with adjectives that were frequent in its training data, whatever an image
+    shows.
     """
 
     mean: np.ndarray  # (d,) the mean of the embeddings of the reference images
@@ -43,9 +53,15 @@ class Adjustment:
         return pairs.map(self.of_seen).fillna(self.multiple).to_numpy(float)
 
 
-def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of its prompt."""
-    of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION_KEY, "variant"]]
+def variants_of_entries(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of
+    its prompt.
+    """
+    of_split = variants.assign(variant=range(len(variants))).loc[
+        variants["split"] == split, [*CAPTION_KEY, "variant"]
+    ]
     rows = entries[CAPTION_KEY].assign(entry=range(len(entries))).merge(of_split, on=CAPTION_KEY)
     rows = rows.sort_values(["entry", "variant"])
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
@@ -53,7 +69,8 @@ def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFram
 
 @checked
 def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choices:
-    """Compare each image's similarity with its prompt to those with the prompt's variants; ties are broken at random.
+    """Compare each image's similarity with its prompt to those with the prompt's variants; ties are
+    broken at random.
 
     Args:
         own: (n,) the similarity of each image with its prompt.
@@ -61,7 +78,8 @@ def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choi
         entry: (m,) the image of each.
 
     Returns:
-        Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of ``1 / adjectives`` where
+        Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of ``1 /
+            adjectives`` where
         that is below 1.
 
     Raises:
@@ -87,7 +105,9 @@ def choose_adjectives(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarra
 
 
 def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> np.ndarray:
-    """Return the variant (m) that is ranked first for each image (n,), -1 where its own prompt or a tie with it is."""
+    """Return the variant (m) that is ranked first for each image (n,), -1 where its own prompt or a
+    tie with it is.
+    """
     # NaN is sorted last and is not below the own similarity, so a variant with NaN wins.
     order = np.lexsort((of_variants, entry))
     images, first = np.unique(entry[order][::-1], return_index=True)
@@ -98,8 +118,12 @@ def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) ->
     return result
 
 
-def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame) -> Choices:
-    """Append the choices for prompts without an image, for which every variant is ranked above the prompt."""
+def with_failed(
+    choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame
+) -> Choices:
+    """Append the choices for prompts without an image, for which every variant is ranked above the
+    prompt.
+    """
     entry, _ = variants_of_entries(failed, split, variants)
     wrong = choose_adjectives(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
     return Choices(
@@ -111,26 +135,41 @@ def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd
     )
 
 
-def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return a function that maps rows of ``images`` (n, d) and of ``texts`` (k, d) to their cosines, one by one."""
+def gathered(
+    images: np.ndarray, texts: np.ndarray
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return a function that maps rows of ``images`` (n, d) and of ``texts`` (k, d) to their
+    cosines, one by one.
+    """
 
     def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
-        blocks = (slice(start, start + COMPARED_AT_ONCE) for start in range(0, len(image), COMPARED_AT_ONCE))
-        products = [np.einsum("nd,nd->n", images[image[block]], texts[text[block]]) for block in blocks]
+        blocks = (
+            slice(start, start + COMPARED_AT_ONCE)
+            for start in range(0, len(image), COMPARED_AT_ONCE)
+        )
+        products = [
+            np.einsum("nd,nd->n", images[image[block]], texts[text[block]]) for block in blocks
+        ]
         return np.concatenate(products) if products else np.zeros(0, images.dtype)
 
     return cosines
 
 
 def compare_texts(
-    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray, mean: np.ndarray
+    entries: pd.DataFrame,
+    split: str,
+    variants: pd.DataFrame,
+    embed: Embed,
+    images: np.ndarray,
+    mean: np.ndarray,
 ) -> Callable[[np.ndarray], Choices]:
-    """Return a function from multiples (n,) to the choices of adjectives for the entries, by adjusted similarities.
+    """Return a function from multiples (n,) to the choices of adjectives for the entries, by
+    adjusted similarities.
 
     Adjectives are named if ``variants`` names them.
 
-    These are the similarities of the entries' images (n, d) with their prompts and variants, minus the entry's multiple
-    of the similarity of ``mean`` (d,) with the same text.
+    These are the similarities of the entries' images (n, d) with their prompts and variants, minus
+    the entry's multiple of the similarity of ``mean`` (d,) with the same text.
     """
     entry, variant = variants_of_entries(entries, split, variants)
     # Draws share prompts and variants, so each distinct text has one row.
@@ -145,7 +184,9 @@ def compare_texts(
         choices = choose_adjectives(*adjusted, entry)
         if "adjective" not in variants:
             return choices
-        own_adjectives = [None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]]
+        own_adjectives = [
+            None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]
+        ]
         names = np.array([*own_adjectives, *variants["adjective"].iloc[variant]], object)
         best = ranked_first(*adjusted, entry)
         chosen = names[np.where(best < 0, np.arange(n), n + best)]
@@ -156,10 +197,16 @@ def compare_texts(
 
 
 def adjective_choices(
-    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray,
+    entries: pd.DataFrame,
+    split: str,
+    variants: pd.DataFrame,
+    embed: Embed,
+    images: np.ndarray,
     adjustment: Adjustment | None = None,
-) -> Choices:  # fmt: skip
-    """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the images."""
+) -> Choices:
+    """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the
+    images.
+    """
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
     choices_for = compare_texts(entries, split, variants, embed, images, mean)
     choices = choices_for(np.zeros(len(entries)))

@@ -6,10 +6,9 @@ from pydantic import Field
 
 from compclip.core.section import Count, Section
 
-# The weights of TensorFlow's network of 2015-12-05, by which FID was first computed, as published by torch-fidelity.
-INCEPTION = (
-    "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
-)
+# The weights of TensorFlow's network of 2015-12-05, by which FID was first computed, as published
+# by torch-fidelity.
+INCEPTION = "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
 DominantPairs = Annotated[int, Field(ge=1, le=2)]
 
 
@@ -18,16 +17,22 @@ class Balance(Section):
 
     dominant: DominantPairs | dict[str, DominantPairs] = Field(
         1,
-        description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
+        description="number of dominant pairs, or a mapping from composition to number (1 where "
+        "it names none);"
         " published: 2 for C-CUB color",
     )
     ratio: float = Field(
-        1.25, ge=1, le=1e6, description="cap dominant pairs at this multiple of the next most frequent"
+        1.25,
+        ge=1,
+        le=1e6,
+        description="cap dominant pairs at this multiple of the next most frequent",
     )
 
     def dominant_of(self, composition: str) -> int:
         """Return the number of dominant pairs of a composition."""
-        return self.dominant.get(composition, 1) if isinstance(self.dominant, dict) else self.dominant
+        return (
+            self.dominant.get(composition, 1) if isinstance(self.dominant, dict) else self.dominant
+        )
 
 
 class Scoring(Section):
@@ -36,7 +41,8 @@ class Scoring(Section):
     candidates: Count | None = Field(
         None,
         ge=2,
-        description="candidates of an image: its own caption and the distractors; null: 100, or as many as the smallest"
+        description="candidates of an image: its own caption and the distractors; null: 100, or "
+        "as many as the smallest"
         " split allows",
     )
     ties: Literal["random", "own_first"] = Field(
@@ -45,20 +51,26 @@ class Scoring(Section):
     distractors: list[Literal["original", "swapped", "published"]] = Field(
         ["original", "swapped"],
         min_length=1,
-        description="distractors of swapped captions: original captions, swapped captions, or (published) the originals"
+        description="distractors of swapped captions: original captions, swapped captions, or "
+        "(published) the originals"
         " of swapped captions",
     )
     chunking: Literal["even", "published"] = Field(
-        "even", description="chunks of the sampled score; published: equal chunks without the remainder"
+        "even",
+        description="chunks of the sampled score; published: equal chunks without the remainder",
     )
     chunks: Count = Field(10, ge=1, description="number of chunks of the sampled score")
     balance: Balance = Field(default_factory=Balance)
 
 
 class Fid(Section):
-    """The Fréchet inception distance from the real images of each split; the defaults are as published."""
+    """The Fréchet inception distance from the real images of each split; the defaults are as
+    published.
+    """
 
-    weights: str = Field(INCEPTION, min_length=1, description="URL or path of the Inception network's weights")
+    weights: str = Field(
+        INCEPTION, min_length=1, description="URL or path of the Inception network's weights"
+    )
 
 
 class ScoreConfig(Scoring):
@@ -66,15 +78,21 @@ class ScoreConfig(Scoring):
 
     reference: str | None = Field(
         None,
-        description="generator that shows what is asked; null: faithful for drawn birds, otherwise photographs, if"
+        description="generator that shows what is asked; null: faithful for drawn birds, "
+        "otherwise photographs, if"
         " it is among the generators",
     )
-    batch: Count = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    batch: Count = Field(
+        256, ge=1, description="items encoded at once; changes floating-point rounding"
+    )
     health: float = Field(
         0.15,
         ge=0,
         le=1,
-        description="loss of adjective accuracy that a judge may have on held-out pairs, against seen pairs of the same"
+        description="loss of adjective accuracy that a judge may have on held-out pairs, against "
+        "seen pairs of the same"
         " frequency, for a verdict (docs/measurement.md)",
     )
-    fid: Fid | None = Field(None, description="null: no Fréchet inception distance; {}: as published")
+    fid: Fid | None = Field(
+        None, description="null: no Fréchet inception distance; {}: as published"
+    )

@@ -1,7 +1,9 @@
-"""Make entries and pools from the tables: the judged images, and the captions that they are compared with.
+"""Make entries and pools from the tables: the judged images, and the captions that they are
+compared with.
 
-A score covers one set of entries and one pool. A set's name is also the name of its file: ``test_seen``,
-``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
+A score covers one set of entries and one pool. A set's name is also the name of its file:
+``test_seen``, ``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a
+second pool.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,20 +30,28 @@ class EntrySet:
     name: str
     split: str
     distractors: str
-    entries: pd.DataFrame  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
+    entries: (
+        pd.DataFrame
+    )  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
-    # ENTRY, pair, file_name, status of prompts whose image is missing or unreadable, which count as wrong
+    # ENTRY, pair, file_name, status of prompts whose image is missing or unreadable, which count as
+    # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
 
-def judged_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, split: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the prompts of ``split`` with an image and its path, and those whose image is missing or unreadable.
+def judged_entries(
+    prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the prompts of ``split`` with an image and its path, and those whose image is missing
+    or unreadable.
 
     Prompts without a matching real image (status ``skipped``) are in neither.
     """
     asked = prompts[prompts["split"] == split]
     made = manifest[manifest["split"] == split].drop(columns="split")
-    entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(ENTRY, ignore_index=True)
+    entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(
+        ENTRY, ignore_index=True
+    )
     entries["status"] = entries["status"].fillna("missing")
     failed = entries.loc[entries["status"].isin(("missing", "unreadable")), FAILED]
     kept = entries.loc[entries["status"] == "ok", [*ENTRY, "pair", "text", "path"]]
@@ -52,7 +62,11 @@ def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.
     """Return the prompts of a split as entries, each with the real image that it describes."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
-    return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
+    return (
+        rows.assign(path=rows["image_id"].map(paths))
+        .dropna(subset="path")
+        .sort_values(ENTRY, ignore_index=True)
+    )
 
 
 def set_names(splits: Iterable[str], distractors: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -91,12 +105,18 @@ class Numbered:
 
 
 def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
-    """Return a set with images, classes and distinct texts numbered in sorted order; UserError if its pool is empty."""
+    """Return a set with images, classes and distinct texts numbered in sorted order; UserError if
+    its pool is empty.
+    """
     has_pool = len(entry_set.pool) or not len(entry_set.entries)
-    require(has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split")
+    require(
+        has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split"
+    )
     entries, pool = entry_set.entries, entry_set.pool
     text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
-    class_index, _ = pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)
+    class_index, _ = (
+        pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)
+    )
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
     keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
@@ -108,7 +128,9 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
 
 
 def pool_summary(pool: Pool, classes: np.ndarray, candidates: int) -> dict[str, Any]:
-    """Return the size of the pool, and for how many entries (of ``classes``, (n,)) it has too few captions."""
+    """Return the size of the pool, and for how many entries (of ``classes``, (n,)) it has too few
+    captions.
+    """
     kinds, counts = np.unique(classes, return_counts=True)
     eligible = np.array([pool.eligible(int(of)) for of in kinds], dtype=int)
     return {

@@ -1,10 +1,11 @@
-"""Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that show what they should.
+"""Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that
+show what they should.
 
-A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
-a perfect generator falls too, and falls cannot be distinguished from the judge's bias. The measure is adjective
-accuracy: k-way among the noun's ranked adjectives, and two-way against one of them. A judge also reads frequent pairs
-better than rare ones, and held-out pairs are less frequent than most seen ones: they are compared with seen pairs of
-the same frequency.
+A judge that has learned from the same captions as the generators may know a seen pair better than a
+held-out one. Then a perfect generator falls too, and falls cannot be distinguished from the judge's
+bias. The measure is adjective accuracy: k-way among the noun's ranked adjectives, and two-way
+against one of them. A judge also reads frequent pairs better than rare ones, and held-out pairs are
+less frequent than most seen ones: they are compared with seen pairs of the same frequency.
 """
 
 from collections.abc import Sequence
@@ -23,56 +24,87 @@ from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
 from compclip.stats.estimates import ENDS, compare_scores, estimate_score
 
-# A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are mostly misspelled.
+# A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are
+# mostly misspelled.
 COMMON = 0.01
 Synonyms = dict[tuple[str, str], str]
 
 
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
-    """Return, for an adjective (canonical) and a form of it, its most frequent other form in these captions."""
+    """Return, for an adjective (canonical) and a form of it, its most frequent other form in these
+    captions.
+    """
     rows = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"]).merge(captions, on=CAPTION_KEY)
     spans = zip(rows["text"], rows["adjective_start"], rows["adjective_end"], strict=True)
     rows = rows.assign(form=[text[start:end].lower() for text, start, end in spans])
-    counts = rows.groupby(["adjective", "form"])["form"].size().sort_values(ascending=False, kind="stable")
+    counts = (
+        rows.groupby(["adjective", "form"])["form"]
+        .size()
+        .sort_values(ascending=False, kind="stable")
+    )
     counts = counts.rename("count").reset_index()
-    common = counts[counts["count"] >= COMMON * counts.groupby("adjective")["count"].transform("sum")]
+    common = counts[
+        counts["count"] >= COMMON * counts.groupby("adjective")["count"].transform("sum")
+    ]
     others = counts.merge(common, on="adjective", suffixes=("", "_other"))
     others = others[others["form"] != others["form_other"]].drop_duplicates(["adjective", "form"])
     return others.set_index(["adjective", "form"])["form_other"].to_dict()
 
 
 def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
-    """Return the entries whose adjective has a synonym, wherever the caption has the pair, with it in their text."""
+    """Return the entries whose adjective has a synonym, wherever the caption has the pair, with it
+    in their text.
+    """
     mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
     texts = []
-    for image, caption, text, pair in entries[[*CAPTION_KEY, "text", "pair"]].itertuples(index=False):
+    for image, caption, text, pair in entries[[*CAPTION_KEY, "text", "pair"]].itertuples(
+        index=False
+    ):
         target = [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair]
         forms = [others.get((m.adjective, text[m.start : m.end].lower()), "") for m in target]
-        candidates = [Candidate.of(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)]
+        candidates = [
+            Candidate.of(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)
+        ]
         texts.append(apply(text, candidates)[0] if target and all(forms) else None)
     return entries.assign(text=texts).dropna(subset="text")
 
 
 def choices_table(entries: pd.DataFrame, choices: Choices, classes: pd.Series) -> pd.DataFrame:
-    """Return a row for each entry that has another adjective: class of the image, pair, and the columns of choices."""
+    """Return a row for each entry that has another adjective: class of the image, pair, and the
+    columns of choices.
+    """
     adjusted = np.nan if choices.adjusted is None else choices.adjusted
-    table = entries[["pair"]].assign(image_class=entries["image_id"].map(classes), adjectives=choices.adjectives)
+    table = entries[["pair"]].assign(
+        image_class=entries["image_id"].map(classes), adjectives=choices.adjectives
+    )
     table = table.assign(first=choices.first, adjusted=adjusted, two_way=choices.two_way)
     return table[table["adjectives"] > 1]
 
 
 def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
-    """Return the accuracy of a ``choices_table`` and its intervals, as of ``estimate_score``; only ``n`` if empty."""
+    """Return the accuracy of a ``choices_table`` and its intervals, as of ``estimate_score``; only
+    ``n`` if empty.
+    """
     if chosen.empty:
         return {"n": 0}
     of = estimate_score(chosen["first"], chosen["image_class"], chosen["pair"])
-    means = {"adjusted": chosen["adjusted"], "chance": 1 / chosen["adjectives"], "two_way": chosen["two_way"]}
+    means = {
+        "adjusted": chosen["adjusted"],
+        "chance": 1 / chosen["adjectives"],
+        "two_way": chosen["two_way"],
+    }
     counts = {"n": len(chosen), "pairs": chosen["pair"].nunique(), "accuracy": of.value}
-    return counts | {end: getattr(of, end) for end in ENDS} | {name: values.mean() for name, values in means.items()}
+    return (
+        counts
+        | {end: getattr(of, end) for end in ENDS}
+        | {name: values.mean() for name, values in means.items()}
+    )
 
 
 def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the accuracy of one ``choices_table`` minus that of another, and its intervals; None if one is empty."""
+    """Return the accuracy of one ``choices_table`` minus that of another, and its intervals; None
+    if one is empty.
+    """
     if a.empty or b.empty:
         return None
     others = {"b_images": b["image_class"], "b_pairs": b["pair"]}
@@ -84,17 +116,26 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
 class HealthEntries:
     """The entries that the health of every judge of a composition is measured on."""
 
-    parts: dict[str, dict[str, pd.DataFrame]]  # of seen and of held-out pairs, by split, by kind of images
-    replaced: dict[str, pd.DataFrame]  # the real ones whose adjective has a synonym, with it in their text, by split
+    parts: dict[
+        str, dict[str, pd.DataFrame]
+    ]  # of seen and of held-out pairs, by split, by kind of images
+    replaced: dict[
+        str, pd.DataFrame
+    ]  # the real ones whose adjective has a synonym, with it in their text, by split
     classes: pd.Series  # the class of each image
     matched: set[str]  # the seen pairs that are as frequent as held-out ones
     heldout: list[str]  # sorted
 
 
 def health_entries(
-    captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Sequence[str],
-    prompts: pd.DataFrame, manifest: pd.DataFrame | None = None,
-) -> HealthEntries:  # fmt: skip
+    captions: pd.DataFrame,
+    images: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: Sequence[str],
+    prompts: pd.DataFrame,
+    manifest: pd.DataFrame | None = None,
+) -> HealthEntries:
     """Return the entries for ``measure_health``.
 
     Args:
@@ -103,17 +144,29 @@ def health_entries(
         manifest: images drawn as asked, of seen and of swapped captions.
     """
     prompts = prompts[~is_further(prompts)]
-    parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
+    parts = {
+        "real": {
+            split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")
+        }
+    }
     if manifest is not None:
         splits = ("test_seen", "test_swapped")
         parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
     others = synonyms(captions, pairs)
-    replaced = {split: with_synonyms(entries, pairs, others) for split, entries in parts["real"].items()}
-    return HealthEntries(parts, replaced, class_names(captions), matched_pairs(ranking, heldout), sorted(heldout))
+    replaced = {
+        split: with_synonyms(entries, pairs, others) for split, entries in parts["real"].items()
+    }
+    return HealthEntries(
+        parts, replaced, class_names(captions), matched_pairs(ranking, heldout), sorted(heldout)
+    )
 
 
 def measure_health(
-    texts: Embed, pictures: Embed, adjustment: Adjustment | None, variants: pd.DataFrame, of: HealthEntries
+    texts: Embed,
+    pictures: Embed,
+    adjustment: Adjustment | None,
+    variants: pd.DataFrame,
+    of: HealthEntries,
 ) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
@@ -124,26 +177,36 @@ def measure_health(
         variants: columns of ``tables.VARIANTS``.
 
     Returns:
-        For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in frequency and on
-        ``held_out`` ones, and the ``difference`` of the last two; for each of the held-out ``pairs`` the accuracy on
-        real images; the multiple of the ``adjustment``; for what fraction of the real images the choice stays the same
-        with a ``synonym`` in the prompt.
+        For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in
+        frequency and on ``held_out`` ones, and the ``difference`` of the last two; for each of the
+        held-out ``pairs`` the accuracy on real images; the multiple of the ``adjustment``; for what
+        fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
     """
 
     def choices(entries: pd.DataFrame, split: str) -> Choices:
-        return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment)
+        return adjective_choices(
+            entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment
+        )
 
     agreements, result = list[np.ndarray](), dict[str, Any](images={})
     for name, by_split in of.parts.items():
         chosen = {split: choices(entries, split) for split, entries in by_split.items()}
-        seen, held_out = (choices_table(entries, chosen[split], of.classes) for split, entries in by_split.items())
+        seen, held_out = (
+            choices_table(entries, chosen[split], of.classes) for split, entries in by_split.items()
+        )
         sides = {"seen": seen, "matched": seen[seen["pair"].isin(of.matched)], "held_out": held_out}
         accuracies = {side: accuracy(rows) for side, rows in sides.items()}
-        result["images"][name] = accuracies | {"difference": accuracy_difference(held_out, sides["matched"])}
+        result["images"][name] = accuracies | {
+            "difference": accuracy_difference(held_out, sides["matched"])
+        }
         if name == "real":
-            result["pairs"] = {pair: accuracy(held_out[held_out["pair"] == pair]) for pair in of.heldout}
+            result["pairs"] = {
+                pair: accuracy(held_out[held_out["pair"] == pair]) for pair in of.heldout
+            }
             for split, replaced in of.replaced.items():
-                differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
+                differences = np.abs(
+                    chosen[split].first[replaced.index] - choices(replaced, split).first
+                )
                 agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
     result["adjustment"] = adjustment and adjustment.multiple

@@ -22,35 +22,48 @@ NUMBERS = ("caption_id", "draw")
 class ScoreFiles(Command):
     """Score the images of a table by a judge: R-precision and, with --variants, adjective accuracy.
 
-    Prints each score with its 95 % intervals. Tables are CSV, TSV, JSON lines or Parquet. Paths of images are relative
-    to the table.
+    Prints each score with its 95 % intervals. Tables are CSV, TSV, JSON lines or Parquet. Paths of
+    images are relative to the table.
     """
 
     entries: Path = Field(
-        description="a row for each image: path, image_id, text; optionally caption_id, draw, class_id and pair"
+        description="a row for each image: path, image_id, text; optionally caption_id, draw, "
+        "class_id and pair"
     )
     judge: Path = Field(description="folder of the judge")
     captions: Path | None = Field(
-        None, description="distractors: image_id, text; optionally caption_id, class_id; default: those of --entries"
+        None,
+        description="distractors: image_id, text; optionally caption_id, class_id; default: those "
+        "of --entries",
     )
     variants: Path | None = Field(
         None, description="copies of captions with another adjective: image_id, caption_id, text"
     )
-    candidates: Count | None = Field(None, ge=2, description=Scoring.model_fields["candidates"].description)
-    batch: Count = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    candidates: Count | None = Field(
+        None, ge=2, description=Scoring.model_fields["candidates"].description
+    )
+    batch: Count = Field(
+        256, ge=1, description="items encoded at once; changes floating-point rounding"
+    )
     threads: Threads
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="auto uses a GPU if there is one"
+    )
     seed: Seed
     output: Path | None = Field(None, description="CSV with the scores of each image")
 
 
 def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFrame:
-    """Return the rows of a table, caption_id and draw as integers; UserError if there are none or one is faulty."""
+    """Return the rows of a table, caption_id and draw as integers; UserError if there are none or
+    one is faulty.
+    """
     rows, bad = read_records(file, required, optional)
     for name in [name for name in NUMBERS if name in rows]:
         bad += list(rows["where"][~is_count(rows[name])] + f": {name} is not a whole number")
     for name in required:
-        bad += list(rows["where"][~rows[name].fillna("").map(VISIBLE.search).astype(bool)] + f": no {name}")
+        bad += list(
+            rows["where"][~rows[name].fillna("").map(VISIBLE.search).astype(bool)] + f": no {name}"
+        )
     require(not bad, file, bad[0] if bad else "", "correct it")
     require(len(rows), file, "no rows", "add some")
     return rows.drop(columns="where").astype({name: "int64" for name in NUMBERS if name in rows})
@@ -69,16 +82,29 @@ def main(command: ScoreFiles) -> None:
     from compclip.clip.model import load_judge
     from compclip.score.score_images import score_with_judge
 
-    entries = read_rows(command.entries, ["path", "image_id", "text"], [*NUMBERS, "class_id", "pair"])
+    entries = read_rows(
+        command.entries, ["path", "image_id", "text"], [*NUMBERS, "class_id", "pair"]
+    )
     entries["path"] = [str(command.entries.parent / path) for path in entries["path"]]
-    captions = command.captions and read_rows(command.captions, ["image_id", "text"], ["caption_id", "class_id"])
-    variants = command.variants and read_rows(command.variants, ["image_id", "caption_id", "text"], [])
+    captions = command.captions and read_rows(
+        command.captions, ["image_id", "text"], ["caption_id", "class_id"]
+    )
+    variants = command.variants and read_rows(
+        command.variants, ["image_id", "caption_id", "text"], []
+    )
     judge = load_judge(command.judge, command.threads, command.device)
     scores = score_with_judge(
-        entries, judge, captions, variants, scoring=Scoring(candidates=command.candidates), batch=command.batch,
+        entries,
+        judge,
+        captions,
+        variants,
+        scoring=Scoring(candidates=command.candidates),
+        batch=command.batch,
         seed=command.seed,
-    )  # fmt: skip
-    print(as_line(f"R-precision ({scores.candidates} candidates)", scores.r_precision, len(entries)))
+    )
+    print(
+        as_line(f"R-precision ({scores.candidates} candidates)", scores.r_precision, len(entries))
+    )
     if accuracy := scores.adjective_accuracy:
         known = int(scores.table["adjective_first"].notna().sum())
         print(as_line("Adjective accuracy", accuracy, known))

@@ -27,8 +27,12 @@ class Rules:
     classes: pd.Series  # the class of each image, by image_id
     seed: int = 0
     composition: str = ""  # how dominant pairs are balanced
-    prompts: str = "all"  # the captions of test_seen and test_unseen that are prompts, for the summaries
-    swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))  # the swapped captions
+    prompts: str = (
+        "all"  # the captions of test_seen and test_unseen that are prompts, for the summaries
+    )
+    swapped: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY)
+    )  # the swapped captions
 
     @property
     def candidates(self) -> int:
@@ -45,14 +49,20 @@ class SetScores:
     predictions: list[Prediction]  # as published
 
 
-def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
-    """Return the columns of ``tables.SCORES``, a row per entry; entries without an image come last and are wrong."""
+def score_table(
+    entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices
+) -> pd.DataFrame:
+    """Return the columns of ``tables.SCORES``, a row per entry; entries without an image come last
+    and are wrong.
+    """
     parts = [of[[*ENTRY, "pair"]] for of in (entry_set.entries, entry_set.failed) if len(of)]
     table = pd.concat(parts or [entry_set.entries[[*ENTRY, "pair"]]], ignore_index=True)
     for name, values, failed in (
-        ("similarity", judged.similarity, np.nan), ("p_beaten", judged.beaten, 1), ("p_tied", judged.tied, 0),
+        ("similarity", judged.similarity, np.nan),
+        ("p_beaten", judged.beaten, 1),
+        ("p_tied", judged.tied, 0),
         ("expected_top1", judged.expected, 0),
-    ):  # fmt: skip
+    ):
         padded = np.append(values.astype(np.float64), np.full(len(entry_set.failed), failed))
         # Adding 0 turns -0.0 into 0.0.
         table[name] = np.round(padded, DECIMALS) + 0.0
@@ -60,32 +70,50 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
     table["adjective_first"] = np.round(choices.first, DECIMALS)
-    table["adjusted_first"] = np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
+    table["adjusted_first"] = (
+        np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
+    )
     chosen = np.full(len(table), None) if choices.chosen is None else choices.chosen
     table["adjective_chosen"] = pd.Series(chosen, index=table.index, dtype="str")
     return table
 
 
 def score_set(
-    rules: Rules, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, texts: int, choices: Choices,
+    rules: Rules,
+    entry_set: EntrySet,
+    numbered: Numbered,
+    blocks: Blocks,
+    texts: int,
+    choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
-) -> SetScores:  # fmt: skip
-    """Return the scores of one set and, in test_seen, also of the entries whose caption was swapped.
+) -> SetScores:
+    """Return the scores of one set and, in test_seen, also of the entries whose caption was
+    swapped.
 
-    ``more`` maps entries with an image, (n,) booleans, to additions to the summary; it is called after one pass over
-    ``blocks``. ``texts`` is the number of distinct captions; ``choices`` include entries without an image.
+    ``more`` maps entries with an image, (n,) booleans, to additions to the summary; it is called
+    after one pass over ``blocks``. ``texts`` is the number of distinct captions; ``choices``
+    include entries without an image.
     """
     scoring = rules.scoring
-    settings: dict[str, Any] = {"candidates": rules.candidates, "ties": scoring.ties, "seed": rules.seed}
+    settings: dict[str, Any] = {
+        "candidates": rules.candidates,
+        "ties": scoring.ties,
+        "seed": rules.seed,
+    }
     judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **settings)
     made, pairs = len(entry_set.entries), [*entry_set.entries["pair"], *entry_set.failed["pair"]]
     cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
     if entry_set.split == "test_swapped":
-        cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio)
+        cut = balance.cut_dominant(
+            pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio
+        )
         weight, prompts = balance.weights(pairs, cut), "swapped"
     table = score_table(entry_set, judged, weight, choices)
     every = ~is_further(table)
-    summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every[:made], judged)]
+    summaries = [
+        set_summary(rules, entry_set, numbered, table, every, cut, prompts)
+        | more(every[:made], judged)
+    ]
     if entry_set.split == "test_seen":
         rows = every & are_among(table, rules.swapped, CAPTION_KEY)
         # Missing images are those of the whole set.
@@ -97,14 +125,18 @@ def score_set(
 
 
 def predictions(entry_set: EntrySet, judged: Judged, rows: np.ndarray) -> list[Prediction]:
-    """Return the sampled hits of the entries ``rows``, (n,), as published: image_id, caption_id, path, and the index of
-    the candidate ranked first.
+    """Return the sampled hits of the entries ``rows``, (n,), as published: image_id, caption_id,
+    path, and the index of the candidate ranked first.
     """
-    columns = (entry_set.entries.loc[rows, name].tolist() for name in ("image_id", "caption_id", "path"))
+    columns = (
+        entry_set.entries.loc[rows, name].tolist() for name in ("image_id", "caption_id", "path")
+    )
     # One object for equal texts, so that the pickle's bytes depend only on the content.
     return [
         (sys.intern(image), int(caption), sys.intern(path), int(index))
-        for image, caption, path, index in zip(*columns, np.array(judged.predicted)[rows], strict=True)
+        for image, caption, path, index in zip(
+            *columns, np.array(judged.predicted)[rows], strict=True
+        )
     ]
 
 
@@ -120,14 +152,25 @@ def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
         return {"adjective": None, "adjective_chance": None, "adjective_judged": 0}
     chance = (1 / asked["adjectives"]).mean()
     accuracy = asked["adjective_first"].mean()
-    return {"adjective": rounded(accuracy), "adjective_chance": rounded(chance), "adjective_judged": len(asked)}
+    return {
+        "adjective": rounded(accuracy),
+        "adjective_chance": rounded(chance),
+        "adjective_judged": len(asked),
+    }
 
 
 def set_summary(
-    rules: Rules, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, rows: np.ndarray,
-    cut: balance.Cut | None, prompts: str,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions that they cover."""
+    rules: Rules,
+    entry_set: EntrySet,
+    numbered: Numbered,
+    table: pd.DataFrame,
+    rows: np.ndarray,
+    cut: balance.Cut | None,
+    prompts: str,
+) -> dict[str, Any]:
+    """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions
+    that they cover.
+    """
     table, made = table[rows], rows[: len(entry_set.entries)]
     failed = entry_set.failed.groupby("status")["file_name"].agg(list)
     result: dict[str, Any] = {

@@ -21,7 +21,10 @@ class SpecsTraining(Section):
     accumulation: Count = Field(4, ge=1, description="batches whose gradients make one step")
     lr: float = Field(1e-5, gt=0, le=100, description="learning rate after warm-up")
     warmup: float = Field(
-        40, ge=0, le=1e9, description="warm-up steps of the learning rate; below 1: fraction of all steps"
+        40,
+        ge=0,
+        le=1e9,
+        description="warm-up steps of the learning rate; below 1: fraction of all steps",
     )
     precision: Literal["auto", "fp32", "amp_bf16", "amp_fp16"] = Field(
         "auto", description="auto: amp_fp16, as published, on a GPU, fp32 on a CPU"
@@ -31,19 +34,32 @@ class SpecsTraining(Section):
 class LongCaptions(Section):
     """A user's long captions, instead of descriptions of the sketches."""
 
-    examples: str = Field(description="training captions: ShareGPT4V's JSON, or a table with columns image and text")
-    images: str | None = Field(None, description="folder that the training images' paths are relative to")
-    increments: str = Field(
-        description="test captions: a table with columns image, caption_id, step, text and, optionally, negative"
+    examples: str = Field(
+        description="training captions: ShareGPT4V's JSON, or a table with columns image and text"
     )
-    increment_images: str | None = Field(None, description="folder that the test images' paths are relative to")
+    images: str | None = Field(
+        None, description="folder that the training images' paths are relative to"
+    )
+    increments: str = Field(
+        description="test captions: a table with columns image, caption_id, step, text and, "
+        "optionally, negative"
+    )
+    increment_images: str | None = Field(
+        None, description="folder that the test images' paths are relative to"
+    )
 
 
 class SpecsConfig(Section):
-    """Long captions: a CLIP is stretched, trained with the loss of SPECS, and compared with plain training."""
+    """Long captions: a CLIP is stretched, trained with the loss of SPECS, and compared with plain
+    training.
+    """
 
-    seeds: list[SeedNumber] = Field([0], min_length=1, description="seeds; the whole experiment runs once for each")
-    data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
+    seeds: list[SeedNumber] = Field(
+        [0], min_length=1, description="seeds; the whole experiment runs once for each"
+    )
+    data: LongCaptions | None = Field(
+        None, description="long captions; null: descriptions of the sketches"
+    )
     test: Count = Field(1000, ge=1, description="sketches used only for testing")
     base: SmallJudgeConfig = Field(
         default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),

@@ -23,7 +23,9 @@ PIPELINE_BATCH = 32  # texts; larger batches take more memory and save little ti
 
 
 class Chunker:
-    """Divides texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
+    """Divides texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in
+    several.
+    """
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
@@ -37,7 +39,9 @@ class Chunker:
         """Return the ends of each text's chunks, [] for a blank text, encoded for the cache."""
         # The zone frees the memory that spaCy would keep for each new word.
         with self.pipeline.memory_zone():
-            docs = self.pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
+            docs = self.pipeline.pipe(
+                (text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH
+            )
             chunks = zip(map(chunk_ends, docs), texts, strict=True)
             # The last chunk of a very long text includes the part that is not parsed.
             ends = [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in chunks]
@@ -45,10 +49,15 @@ class Chunker:
 
 
 def cut_captions(
-    examples: pd.DataFrame, images: Path, *, model: str = "en_core_web_sm", processes: int = 2,
+    examples: pd.DataFrame,
+    images: Path,
+    *,
+    model: str = "en_core_web_sm",
+    processes: int = 2,
     cache: str | Path = ":memory:",
-) -> pd.DataFrame:  # fmt: skip
-    """Check examples (columns image, text; ``data.read_source``) and divide their captions into chunks.
+) -> pd.DataFrame:
+    """Check examples (columns image, text; ``data.read_source``) and divide their captions into
+    chunks.
 
     Args:
         images: folder that the images' paths are relative to.
@@ -65,7 +74,11 @@ def cut_captions(
         log.warning("skipped: record %d (%s): %s", row.Index + 1, row.image, row.fault)
     fault = f"none of {len(table)} examples is usable"
     require(usable.any(), images, fault, "check that this is the folder of their images")
-    log.info("cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum())
-    values = parse_texts(Chunker(model), table["text"].where(usable, "").tolist(), processes, cache, "captions")
+    log.info(
+        "cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum()
+    )
+    values = parse_texts(
+        Chunker(model), table["text"].where(usable, "").tolist(), processes, cache, "captions"
+    )
     table["ends"] = [[] if value is None else json.loads(value) for value in values]
     return table

@@ -32,21 +32,25 @@ class LongExamples:
 
     def __init__(self, rows: pd.DataFrame, images: Path) -> None:
         usable = rows[rows["fault"] == ""]
-        self.names, self.texts, self.ends = (usable[name].to_numpy() for name in ("image", "text", "ends"))
+        self.names, self.texts, self.ends = (
+            usable[name].to_numpy() for name in ("image", "text", "ends")
+        )
         self.images, self.skipped = images, len(rows) - len(usable)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __getitem__(self, number: int) -> LongExample:
-        return LongExample(self.images / self.names[number], self.texts[number], self.ends[number].tolist())
+        return LongExample(
+            self.images / self.names[number], self.texts[number], self.ends[number].tolist()
+        )
 
 
 def read_source(source: Path) -> pd.DataFrame:
     """Return the columns image, a path, and text of a source, both "" where absent.
 
-    A source is a table with these columns, or ShareGPT4V's JSON: ``[{"image": path, "conversations": [{"from": "human",
-    …}, {"from": "gpt", "value": caption}]}]``.
+    A source is a table with these columns, or ShareGPT4V's JSON: ``[{"image": path,
+    "conversations": [{"from": "human", …}, {"from": "gpt", "value": caption}]}]``.
     """
     records = read_json(source) if source.suffix == ".json" else None
     if records is None:
@@ -59,7 +63,11 @@ def read_source(source: Path) -> pd.DataFrame:
         table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
     # Lone surrogates cannot be written to artifacts.
     cells = table[["image", "text"]]
-    table = cells.map(lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else "")
+    table = cells.map(
+        lambda cell: (
+            cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else ""
+        )
+    )
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
 
 
@@ -67,11 +75,15 @@ def _first_answer(record: dict[str, Any]) -> Any:
     """Return the model's first turn."""
     turns = record.get("conversations")
     turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-    return next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), record.get("text"))
+    return next(
+        (turn.get("value") for turn in turns if turn.get("from") == "gpt"), record.get("text")
+    )
 
 
 def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
-    """Return ``table`` with columns digest (of the image's content) and fault (with details in parentheses)."""
+    """Return ``table`` with columns digest (of the image's content) and fault (with details in
+    parentheses).
+    """
 
     def check(row: tuple[str, str]) -> tuple[str, str]:
         name, text = row
@@ -88,4 +100,6 @@ def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
     rows = list(zip(table["image"], table["text"], strict=True))
     with ThreadPool(CHECKING_THREADS) as pool:
         checked = list(track(pool.imap(check, rows, chunksize=16), len(rows), "images"))
-    return table.assign(digest=[digest for digest, _ in checked], fault=[fault for _, fault in checked])
+    return table.assign(
+        digest=[digest for digest, _ in checked], fault=[fault for _, fault in checked]
+    )

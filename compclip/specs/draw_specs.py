@@ -8,11 +8,16 @@ from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import JUDGE_NAMES
 
-JUDGE_LOOKS = {"stretched": ("#555555", "o"), "contrastive": ("#0072B2", "s"), "specs": ("#D55E00", "D")}
+JUDGE_LOOKS = {
+    "stretched": ("#555555", "o"),
+    "contrastive": ("#0072B2", "s"),
+    "specs": ("#D55E00", "D"),
+}
 
 
 def draw_specs(table: pd.DataFrame) -> tuple[Figure, str]:
-    """Draw a row for each measure and seed, with an interval for each judge; ``table``: as in ``read_intrinsic``.
+    """Draw a row for each measure and seed, with an interval for each judge; ``table``: as in
+    ``read_intrinsic``.
 
     Returns:
         The figure, and its values as text.
@@ -20,17 +25,26 @@ def draw_specs(table: pd.DataFrame) -> tuple[Figure, str]:
     gains = table[table["against"] != ""]
     log.info("%d of %d gains have an interval above 0", (gains["low"] > 0).sum(), len(gains))
     place = table["measure"].map(list(INTRINSIC_MEASURES).index)
-    values = table[table["against"] == ""].assign(place=place).sort_values(["place", "seed"], kind="stable")
+    values = (
+        table[table["against"] == ""]
+        .assign(place=place)
+        .sort_values(["place", "seed"], kind="stable")
+    )
     row = values["measure"].map(INTRINSIC_MEASURES) + ", seed " + values["seed"].astype("str")
     looks = {judge: (name, *JUDGE_LOOKS[judge]) for judge, name in JUDGE_NAMES.items()}
-    figure, ((axes,),) = draw_rows([[in_percent(values, "value", row=row, series=values["judge"])]], looks)
+    figure, ((axes,),) = draw_rows(
+        [[in_percent(values, "value", row=row, series=values["judge"])]], looks
+    )
     draw_line(axes, 50)
     axes.set_xlabel("%")
     counts = " to ".join(dict.fromkeys(f"{n:,}" for n in (values["n"].min(), values["n"].max())))
     about = (
-        "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat. "
+        "Pos: added right details that raise the similarity. Neg: wrong details that the right "
+        "ones beat. "
         "Increment rate: the mean of Pos and of wrong details that do not win. "
         f"Line: 95 % interval; dotted: chance. n = {counts} captions"
     )
     in_words = zip(row, values["judge"], 100 * values["value"], strict=True)
-    return finish(figure, about), "; ".join(f"{name}, {judge}: {value:.1f}" for name, judge, value in in_words)
+    return finish(figure, about), "; ".join(
+        f"{name}, {judge}: {value:.1f}" for name, judge, value in in_words
+    )

@@ -1,4 +1,6 @@
-"""Functions of all evaluations of a judge: handling of unreadable images, and the format of results."""
+"""Functions of all evaluations of a judge: handling of unreadable images, and the format of
+results.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,11 +19,15 @@ from compclip.stats import interval
 NO_FILE = "no such image file"
 SPECS_RESAMPLES = 2000  # number of resamples of images
 
-Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto: a GPU if there is one")]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"], Field("auto", description="auto: a GPU if there is one")
+]
 
 
 def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Return embeddings (n, d) of files, zero for a faulty one, and each file's fault (n,), "" if it has none."""
+    """Return embeddings (n, d) of files, zero for a faulty one, and each file's fault (n,), "" if
+    it has none.
+    """
     # os.path, because Path.is_file fails if a name is too long, for example a caption.
     faults = {path: NO_FILE for path in set(paths) if not os.path.isfile(path)}
 
@@ -70,10 +76,16 @@ def mean_over_images(
 
 def result_head(data: Path, definition: str, seed: int) -> dict[str, Any]:
     """Return the first entries of every result."""
-    about = {"data": data.resolve().name, "definition": " ".join(definition.split()), "level": interval.LEVEL}
+    about = {
+        "data": data.resolve().name,
+        "definition": " ".join(definition.split()),
+        "level": interval.LEVEL,
+    }
     return about | {"resamples": SPECS_RESAMPLES, "seed": seed}
 
 
 def show_estimate(estimate: Mapping[str, Any]) -> str:
     """Format an estimate for the log: ``61.2 [58.0, 64.1]``."""
-    return f"{labels.percent(estimate['value'])} {labels.interval(estimate['low'], estimate['high'])}"
+    return (
+        f"{labels.percent(estimate['value'])} {labels.interval(estimate['low'], estimate['high'])}"
+    )

@@ -1,4 +1,5 @@
-"""The loss of SPECS: captions retrieve their images, right details raise the similarity, wrong ones lower it.
+"""The loss of SPECS: captions retrieve their images, right details raise the similarity, wrong ones
+lower it.
 
 Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
 """
@@ -11,7 +12,8 @@ import torch.nn.functional as F
 from compclip.core.errors import require
 from compclip.core.inputs import Vectors, checked
 
-# Weights of the contrastive term, the details and the negatives: as published, and only the contrastive term.
+# Weights of the contrastive term, the details and the negatives: as published, and only the
+# contrastive term.
 LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
 MARGIN_RANGE = (0.0, 1.5)  # in logits
 
@@ -28,15 +30,17 @@ class Losses(NamedTuple):
 class Margin:
     """The adaptive margin of the hinges, in logits: ``epsilon``.
 
-    It starts at 0, and each hinge, after using it, sets it to its own mean difference. So details use the difference of
-    the previous batch's negatives, and negatives that of the current details.
+    It starts at 0, and each hinge, after using it, sets it to its own mean difference. So details
+    use the difference of the previous batch's negatives, and negatives that of the current details.
     """
 
     def __init__(self) -> None:
         self.epsilon: float | torch.Tensor = 0.0
 
     def hinge(self, better: torch.Tensor, worse: torch.Tensor) -> torch.Tensor:
-        """Return the mean of ReLU(epsilon + worse - better), logits (n,), then adapt epsilon, which has no gradient."""
+        """Return the mean of ReLU(epsilon + worse - better), logits (n,), then adapt epsilon, which
+        has no gradient.
+        """
         loss = F.relu(self.epsilon + worse - better).mean()
         self.epsilon = (better.mean() - worse.mean()).detach().clamp(*MARGIN_RANGE)
         return loss
@@ -44,10 +48,17 @@ class Margin:
 
 @checked
 def specs_loss(
-    images: Vectors, full: Vectors, base: Vectors, detail: Vectors, negative: Vectors, scale: torch.Tensor,
-    margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
-) -> Losses:  # fmt: skip
-    """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of negatives.
+    images: Vectors,
+    full: Vectors,
+    base: Vectors,
+    detail: Vectors,
+    negative: Vectors,
+    scale: torch.Tensor,
+    margin: Margin | None = None,
+    weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
+) -> Losses:
+    """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of
+    negatives.
 
     Args:
         images: (n, d) embeddings of unit length; row i of each of the texts belongs to image i.
@@ -60,16 +71,29 @@ def specs_loss(
         weights: of the contrastive term, the details and the negatives.
 
     Returns:
-        Scalars; ``total`` is NaN if an input is NaN or infinite. An error would wait for the GPU in each step.
+        Scalars; ``total`` is NaN if an input is NaN or infinite. An error would wait for the GPU in
+        each step.
 
     Raises:
         UserError: the shapes, dtypes or devices differ, or an input is not a tensor of floats.
     """
     texts = {"full": full, "base": base, "detail": detail, "negative": negative}
     for name, rows in texts.items():
-        require(rows.shape == images.shape, name, f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}")
-        kinds = f"expected {images.dtype} on {images.device}, as images, got {rows.dtype} on {rows.device}"
-        require((rows.dtype, rows.device) == (images.dtype, images.device), name, kinds, "convert one of them")
+        require(
+            rows.shape == images.shape,
+            name,
+            f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}",
+        )
+        kinds = (
+            f"expected {images.dtype} on {images.device}, as images, got {rows.dtype} on "
+            f"{rows.device}"
+        )
+        require(
+            (rows.dtype, rows.device) == (images.dtype, images.device),
+            name,
+            kinds,
+            "convert one of them",
+        )
     margin = margin or Margin()
     logits = scale * full @ images.T
     contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))
@@ -78,6 +102,8 @@ def specs_loss(
     negatives = margin.hinge(near, farther)
     total = weights[0] * contrastive + weights[1] * details + weights[2] * negatives
     # The hinges of infinite embeddings are finite.
-    is_finite = torch.stack([rows.isfinite().all() for rows in (images, *texts.values(), scale)]).all()
+    is_finite = torch.stack(
+        [rows.isfinite().all() for rows in (images, *texts.values(), scale)]
+    ).all()
     total = torch.where(is_finite, total, torch.nan)
     return Losses(total, contrastive, details, negatives)

@@ -11,12 +11,17 @@ from compclip.core.inputs import Vectors, checked
 
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-    """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
+    """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d),
+    (n,).
 
     Computed in float32, or in float64 if both inputs are; the cosine of a row of zeros is 0.
     """
     shapes = f"{tuple(images.shape)} and texts {tuple(texts.shape)}"
-    require(images.ndim == 2 and images.shape == texts.shape, "images", f"expected pairs of rows, got {shapes}")
+    require(
+        images.ndim == 2 and images.shape == texts.shape,
+        "images",
+        f"expected pairs of rows, got {shapes}",
+    )
     if not images.dtype == texts.dtype == torch.float64:
         images, texts = images.float(), texts.float()
     return F.cosine_similarity(images, texts, dim=-1)
@@ -43,5 +48,10 @@ def specs_score(images: Vectors, texts: Vectors) -> torch.Tensor:
     require(images.device == texts.device, "texts", devices, "move one of them")
     scores = cosine(images, texts)
     is_bad = ~(images.isfinite() & texts.isfinite()).all(dim=1)
-    require(not is_bad.any(), "images or texts", f"row {is_bad.int().argmax()}: NaN or infinite", "use another model")
+    require(
+        not is_bad.any(),
+        "images or texts",
+        f"row {is_bad.int().argmax()}: NaN or infinite",
+        "use another model",
+    )
     return from_cosine(scores)

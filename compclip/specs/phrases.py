@@ -1,9 +1,11 @@
-"""Find the places where a caption can end and be complete: the ends of phrases and clauses, by the dependency parse.
+"""Find the places where a caption can end and be complete: the ends of phrases and clauses, by the
+dependency parse.
 
-A place between two words is an end if the words before it are complete without a relation across it. A noun is not
-separated from its adjectives or its `of`, a verb not from its object, a preposition not from its noun. A subject is
-separated from its verb, and a phrase from further details: prepositional phrases, participles, relative and adverbial
-clauses, appositions, and what `and` joins.
+A place between two words is an end if the words before it are complete without a relation across
+it. A noun is not separated from its adjectives or its `of`, a verb not from its object, a
+preposition not from its noun. A subject is separated from its verb, and a phrase from further
+details: prepositional phrases, participles, relative and adverbial clauses, appositions, and what
+`and` joins.
 """
 
 from __future__ import annotations
@@ -17,29 +19,43 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 # Relations (spaCy's labels) to a preceding head that is complete without the word.
-FOLLOWING_RELATIONS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
+FOLLOWING_RELATIONS = frozenset(
+    "prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split()
+)
 # Relations to a following head without which the word is complete.
-PRECEDING_RELATIONS = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
+PRECEDING_RELATIONS = frozenset(
+    "prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split()
+)
 ADVERBS = frozenset("advmod npadvmod".split())  # belong to their neighbors: `is located centrally`
 SUBJECT_RELATIONS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
 
 CLAUSES = frozenset("acl relcl advcl pcomp".split())
 # `black and white in color` stays together.
-RESPECTS = frozenset("color colour size shape length appearance tone hue texture style nature height width".split())
+RESPECTS = frozenset(
+    "color colour size shape length appearance tone hue texture style nature height width".split()
+)
 
 BE = frozenset("is are was were be been being am 's 're".split())
 # Words that are incomplete without the preposition after them.
 UNFINISHED = frozenset(
-    "accented accompanied according adhere adheres adorned appear appearing appears attached based belong"
-    " belonging belongs carved characteristic characterized clad compared composed comprised consist consisting"
-    " consists contribute contributes contributing covered decorated depend depending depends devoid dotted"
-    " dressed due encircled equipped filled flanked framed indicative inscribed lead leading leads lined located"
-    " made marked named point pointing points positioned range ranges ranging refer refers reminiscent seem seems"
+    "accented accompanied according adhere adheres adorned appear appearing appears attached "
+    "based belong"
+    " belonging belongs carved characteristic characterized clad compared composed comprised "
+    "consist consisting"
+    " consists contribute contributes contributing covered decorated depend depending depends "
+    "devoid dotted"
+    " dressed due encircled equipped filled flanked framed indicative inscribed lead leading "
+    "leads lined located"
+    " made marked named point pointing points positioned range ranges ranging refer refers "
+    "reminiscent seem seems"
     " serve serves serving situated suggestive surrounded titled topped typical".split()
 )
-PAIRED = frozenset("both either neither between".split())  # begin a construction of two parts: `both … and`
-# Tags of words that cannot end a phrase: conjunctions, articles, prepositions, `to`, modals, `who`, `whose`.
+PAIRED = frozenset(
+    "both either neither between".split()
+)  # begin a construction of two parts: `both … and`
+# Tags of words that cannot end a phrase: conjunctions, articles, prepositions, `to`, modals, `who`,
+# `whose`.
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
@@ -48,11 +64,13 @@ SEPARATOR_MARKS = frozenset(", ; : — – --".split())  # follow a word without
 
 
 def chunk_ends(doc: Doc) -> list[int]:
-    """Return the end of each chunk, as an increasing character offset; the last one is ``len(text.rstrip())``.
+    """Return the end of each chunk, as an increasing character offset; the last one is
+    ``len(text.rstrip())``.
 
-    A chunk is a noun phrase with the words before it, a verb with its complements, a prepositional phrase or a clause.
-    It has a word with a letter if the text has one. Punctuation that ends a sentence or closes a bracket belongs to the
-    chunk before it, other punctuation to the chunk after it. A blank text has no chunks.
+    A chunk is a noun phrase with the words before it, a verb with its complements, a prepositional
+    phrase or a clause. It has a word with a letter if the text has one. Punctuation that ends a
+    sentence or closes a bracket belongs to the chunk before it, other punctuation to the chunk
+    after it. A blank text has no chunks.
     """
     words = [token for token in doc if not token.is_space]
     if not words:
@@ -70,7 +88,9 @@ def chunk_ends(doc: Doc) -> list[int]:
 
 
 def _inside(doc: Doc) -> np.ndarray:
-    """Return, for each token, whether the place before it is inside a unit that must not be divided."""
+    """Return, for each token, whether the place before it is inside a unit that must not be
+    divided.
+    """
     inside = _in_brackets(doc)
     for token in doc:
         head = token.head
@@ -90,7 +110,11 @@ def _inside(doc: Doc) -> np.ndarray:
             elif token.dep_ == "prep" and token.lower_ == "to":
                 # `from left to right`
                 for sibling in head.rights:
-                    if sibling.lower_ == "from" and sibling.dep_ == "prep" and sibling.right_edge.i + 1 == token.i:
+                    if (
+                        sibling.lower_ == "from"
+                        and sibling.dep_ == "prep"
+                        and sibling.right_edge.i + 1 == token.i
+                    ):
                         inside[token.i] = True
     return inside
 
@@ -99,11 +123,16 @@ def _is_descriptive(subject: Token) -> bool:
     """Return whether a subject is descriptive: `the bird`, `one of them`, not `it` or `which`."""
     if subject.tag_.startswith("N"):
         return True
-    return subject.tag_ not in ("WP", "WDT", "EX", "PRP") and subject.right_edge.i - subject.left_edge.i >= 2
+    return (
+        subject.tag_ not in ("WP", "WDT", "EX", "PRP")
+        and subject.right_edge.i - subject.left_edge.i >= 2
+    )
 
 
 def _is_main(verb: Token) -> bool:
-    """Return whether ``verb`` heads a main clause: the sentence's, a coordinated one, or one before a comma splice."""
+    """Return whether ``verb`` heads a main clause: the sentence's, a coordinated one, or one before
+    a comma splice.
+    """
     while verb.dep_ == "conj" or (verb.dep_ in ("ccomp", "parataxis") and verb.i < verb.head.i):
         verb = verb.head
     return verb.dep_ == "ROOT"
@@ -115,7 +144,11 @@ def _needed(token: Token, head: Token) -> bool:
         return False
     if token.dep_ in ("conj", "cc"):
         in_color = token.dep_ == "conj" and _in_respect(token.doc, token.i + 1)
-        return in_color or head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
+        return (
+            in_color
+            or head.head.lower_ in PAIRED
+            or any(child.lower_ in PAIRED for child in head.lefts)
+        )
     if head.tag_ in ("IN", "TO") or token.tag_ == "PRP" or _is_bound(token, head):
         return True
     complete = any(child.dep_ in COMPLEMENTS and child.i < token.i for child in head.rights)
@@ -126,9 +159,13 @@ def _needed(token: Token, head: Token) -> bool:
 
 
 def _is_bound(token: Token, head: Token) -> bool:
-    """Return whether ``token`` belongs to ``head`` in ``as … as``, ``Venice, Italy`` or ``an attempt to block it``."""
+    """Return whether ``token`` belongs to ``head`` in ``as … as``, ``Venice, Italy`` or ``an
+    attempt to block it``.
+    """
     first = token.left_edge
-    if first.lower_ == "as" and (head.lower_ == "as" or any(child.lower_ == "as" for child in head.lefts)):
+    if first.lower_ == "as" and (
+        head.lower_ == "as" or any(child.lower_ == "as" for child in head.lefts)
+    ):
         return True
     if token.dep_ == "appos":
         return token.tag_ == head.tag_ == "NNP"
@@ -136,7 +173,9 @@ def _is_bound(token: Token, head: Token) -> bool:
 
 
 def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
-    """Return whether a preposition belongs to the word before it; ``complete``: that word has a complement."""
+    """Return whether a preposition belongs to the word before it; ``complete``: that word has a
+    complement.
+    """
     if token.lower_ in ("of", "than") or not any(token.rights) or _in_respect(token.doc, token.i):
         return True
     # directly after it: `next to it`, `is caked with mud`, `that rests on her knees`
@@ -152,7 +191,9 @@ def _in_respect(doc: Doc, at: int) -> bool:
 
 
 def _in_brackets(doc: Doc) -> np.ndarray:
-    """Return, for each token, whether the place before it is in brackets or a quotation that its sentence closes."""
+    """Return, for each token, whether the place before it is in brackets or a quotation that its
+    sentence closes.
+    """
     inside = np.zeros(len(doc), bool)
     for sentence in doc.sents:
         opened: list[tuple[str, int]] = []
@@ -167,7 +208,9 @@ def _in_brackets(doc: Doc) -> np.ndarray:
 
 
 def _can_stop(last: Token, first: Token) -> bool:
-    """Return whether these two words allow a text to end with ``last`` and continue with ``first``."""
+    """Return whether these two words allow a text to end with ``last`` and continue with
+    ``first``.
+    """
     separated = last.idx + len(last) < first.idx
     if first.is_sent_start and last.text[-1] in TERMINAL | CLOSING | {'"', "'"}:
         return separated
@@ -179,12 +222,14 @@ def _can_stop(last: Token, first: Token) -> bool:
         return True
     if last.is_punct or last.is_quote or last.is_bracket or _belongs_together(last, first):
         return False
-    return last.tag_ not in OPEN_TAGS and not (last.lower_ in BE and last.dep_ in ("aux", "auxpass"))
+    return last.tag_ not in OPEN_TAGS and not (
+        last.lower_ in BE and last.dep_ in ("aux", "auxpass")
+    )
 
 
 def _belongs_together(last: Token, first: Token) -> bool:
-    """Return whether two words are one phrase, however they were parsed: a noun and what precedes it, `side by side`,
-    `black and white birds`, `s` as a possessive without its apostrophe.
+    """Return whether two words are one phrase, however they were parsed: a noun and what precedes
+    it, `side by side`, `black and white birds`, `s` as a possessive without its apostrophe.
     """
     tags = [token.tag_[:2] for token in first.doc[first.i : first.i + 3]]
     if (last.tag_[:2] in ("JJ", "NN") and tags[0] == "NN") or first.lower_ == "s":

@@ -1,7 +1,7 @@
 """Convert released checkpoints of Long-CLIP and SPECS to a judge.
 
-Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except for the positions: two tables of 248;
-the model uses the first 20 rows of one and the rest of the other.
+Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except for the positions:
+two tables of 248; the model uses the first 20 rows of one and the rest of the other.
 """
 
 import re
@@ -28,7 +28,9 @@ HEAD_WIDTH = 64  # width of each attention head in OpenAI's transformers
 class Released(Command):
     """Convert a released checkpoint of Long-CLIP or SPECS to a judge's folder."""
 
-    checkpoint: CliPositionalArg[Path] = Field(description="the file, such as spec.pt or longclip-B.pt")
+    checkpoint: CliPositionalArg[Path] = Field(
+        description="the file, such as spec.pt or longclip-B.pt"
+    )
     output: Path = Field(description="folder of the judge")
     makes_folder: ClassVar[bool] = True
 
@@ -40,31 +42,54 @@ def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     rest = state.pop(SECOND_TABLE, None)
     try:
         if rest is not None:
-            state[FIRST_TABLE] = torch.cat([state[FIRST_TABLE][:KEPT_POSITIONS], rest[KEPT_POSITIONS:]])
+            state[FIRST_TABLE] = torch.cat(
+                [state[FIRST_TABLE][:KEPT_POSITIONS], rest[KEPT_POSITIONS:]]
+            )
         cfg = _config(state)
         with torch.device("meta"):
             construct(cfg).load_state_dict(state, assign=True)
     except Exception as error:  # of any type, for a missing tensor or one of a different shape
-        raise UserError(f"{file}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}") from error
+        raise UserError(
+            f"{file}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}"
+        ) from error
     return cfg, state
 
 
 def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     """Return the model config that follows from the tensors' shapes."""
-    width, (vision, _, _, patch) = state["ln_final.weight"].shape[0], state["visual.conv1.weight"].shape
+    width, (vision, _, _, patch) = (
+        state["ln_final.weight"].shape[0],
+        state["visual.conv1.weight"].shape,
+    )
     grid = round((len(state["visual.positional_embedding"]) - 1) ** 0.5)
     return {
         "embed_dim": state["text_projection"].shape[-1],
         "quick_gelu": True,
-        "vision_cfg": {"image_size": patch * grid, "patch_size": patch, "width": vision,
-                       "layers": _layers(state, "visual.transformer"), "head_width": HEAD_WIDTH},
-        "text_cfg": {"context_length": len(state[FIRST_TABLE]), "vocab_size": len(state["token_embedding.weight"]),
-                     "width": width, "heads": width // HEAD_WIDTH, "layers": _layers(state, "transformer")},
-    }  # fmt: skip
+        "vision_cfg": {
+            "image_size": patch * grid,
+            "patch_size": patch,
+            "width": vision,
+            "layers": _layers(state, "visual.transformer"),
+            "head_width": HEAD_WIDTH,
+        },
+        "text_cfg": {
+            "context_length": len(state[FIRST_TABLE]),
+            "vocab_size": len(state["token_embedding.weight"]),
+            "width": width,
+            "heads": width // HEAD_WIDTH,
+            "layers": _layers(state, "transformer"),
+        },
+    }
 
 
 def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
-    return len({match[1] for key in state if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))})
+    return len(
+        {
+            match[1]
+            for key in state
+            if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))
+        }
+    )
 
 
 def check_output(folder: Path) -> None:

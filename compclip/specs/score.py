@@ -23,26 +23,33 @@ FAULTS_LOGGED = 20
 class Score(Command):
     """Score pairs of an image and a text by SPECS.
 
-    The table has the columns image (a path relative to the table) and text; other columns are kept. The output has
-    three more columns: specs, cosine (of the embeddings, from which the score is computed) and status: ok, cut (scored,
-    but the text was truncated to the length that the judge reads), or why there is no score. Each distinct image and
-    text is encoded once and cached. The exit code is 1 if any pair has no score.
+    The table has the columns image (a path relative to the table) and text; other columns are kept.
+    The output has three more columns: specs, cosine (of the embeddings, from which the score is
+    computed) and status: ok, cut (scored, but the text was truncated to the length that the judge
+    reads), or why there is no score. Each distinct image and text is encoded once and cached. The
+    exit code is 1 if any pair has no score.
     """
 
     pairs: Path = Field(description="CSV with the columns image and text")
     judge: Path = Field(description="folder of the judge")
     # The last batch is padded, so a large batch wastes time on few pairs.
-    batch: Count = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
+    batch: Count = Field(
+        16, ge=1, description="items encoded at once; changes floating-point rounding"
+    )
     threads: Threads
     device: Device
     cache: CacheFolder
-    output: Path | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
+    output: Path | None = Field(
+        None, description="CSV with the scores; default: --pairs with suffix .specs.csv"
+    )
 
 
 def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> pd.DataFrame:
-    """Score n texts (captions) with n images (files); a bad image or text affects only its own pairs.
+    """Score n texts (captions) with n images (files); a bad image or text affects only its own
+    pairs.
 
-    The columns are specs and cosine, float32, NaN if there is no score, and the status of each pair.
+    The columns are specs and cosine, float32, NaN if there is no score, and the status of each
+    pair.
     """
     # Imported here, because torch is slow to import.
     import torch
@@ -56,10 +63,14 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
     good = rows[fault == ""]
     captions = [texts[row] for row in good]
     cosines = torch.full((len(texts),), torch.nan)
-    cosines[good] = cosine(torch.from_numpy(pictures[fault == ""]), torch.from_numpy(embedder.texts(captions)))
+    cosines[good] = cosine(
+        torch.from_numpy(pictures[fault == ""]), torch.from_numpy(embedder.texts(captions))
+    )
     truncated = cut_texts(embedder.judge.tokenizer, captions)
     status[[row for row in good if texts[row] in truncated]] = TRUNCATED
-    return pd.DataFrame({"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status})
+    return pd.DataFrame(
+        {"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status}
+    )
 
 
 def read_image_texts(path: Path) -> pd.DataFrame:
@@ -67,10 +78,15 @@ def read_image_texts(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
     except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8
-        raise UserError(f"{path}: not a readable CSV file: {one_line(error)}; correct it") from error
+        raise UserError(
+            f"{path}: not a readable CSV file: {one_line(error)}; correct it"
+        ) from error
     header = ", ".join(map(repr, table))[:200]
     for name in ("image", "text"):
-        remedy = f"the first line must name the columns image, text, separated by commas, but names {header}"
+        remedy = (
+            "the first line must name the columns image, text, separated by commas, but "
+            f"names {header}"
+        )
         require(name in table, path, f"no column {name}", remedy)
     require(len(table), path, "no rows after the header", "add some")
     return table
@@ -79,16 +95,44 @@ def read_image_texts(path: Path) -> pd.DataFrame:
 def main(command: Score) -> None:
     table = read_image_texts(command.pairs)
     added = {"specs", "cosine", "status"} & {*table}
-    require(not added, command.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
+    require(
+        not added,
+        command.pairs,
+        f"column {', '.join(added)!r} is a column of the output",
+        "rename it",
+    )
     output = command.output or command.pairs.with_suffix(".specs.csv")
-    with open_embedder(command.judge, command.batch, command.threads, command.device, command.cache) as embedder:
-        log.info("%d pairs: %d images, %d texts", len(table), table["image"].nunique(), table["text"].nunique())
-        scored = score_pairs(embedder, [command.pairs.parent / name for name in table["image"]], table["text"].tolist())
+    with open_embedder(
+        command.judge, command.batch, command.threads, command.device, command.cache
+    ) as embedder:
+        log.info(
+            "%d pairs: %d images, %d texts",
+            len(table),
+            table["image"].nunique(),
+            table["text"].nunique(),
+        )
+        scored = score_pairs(
+            embedder,
+            [command.pairs.parent / name for name in table["image"]],
+            table["text"].tolist(),
+        )
     with atomic(output) as temporary:
         table.join(scored).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     bad = np.flatnonzero(scored["specs"].isna())
     for row in bad[:FAULTS_LOGGED]:
-        log.warning("pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored["status"][row])
+        log.warning(
+            "pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored["status"][row]
+        )
     say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
-    log.info("%s: %d pairs scored, mean SPECS score %.4f", output, len(table) - len(bad), scored["specs"].mean())
-    require(not len(bad), output, f"{len(bad)} of {len(table)} pairs have no score", "see its column status")
+    log.info(
+        "%s: %d pairs scored, mean SPECS score %.4f",
+        output,
+        len(table) - len(bad),
+        scored["specs"].mean(),
+    )
+    require(
+        not len(bad),
+        output,
+        f"{len(bad)} of {len(table)} pairs have no score",
+        "see its column status",
+    )

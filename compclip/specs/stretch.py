@@ -27,14 +27,20 @@ def stretch_positions(
 ) -> torch.Tensor:
     """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
-    The first ``keep`` are not changed. Each of the others becomes k = (length - keep) / (n - keep) positions, k an
-    integer, by linear interpolation towards the next one; the last one is extrapolated by the preceding difference.
+    The first ``keep`` are not changed. Each of the others becomes k = (length - keep) / (n - keep)
+    positions, k an integer, by linear interpolation towards the next one; the last one is
+    extrapolated by the preceding difference.
     """
     n = len(positions)
     factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
     remedy = f"each of the others must become equally many, for example in {keep + 4 * (n - keep)}"
     is_possible = n > 1 and factor > 0 and not remainder
-    require(is_possible, f"{n} positions", f"with the first {keep} kept they cannot be stretched to {length}", remedy)
+    require(
+        is_possible,
+        f"{n} positions",
+        f"with the first {keep} kept they cannot be stretched to {length}",
+        remedy,
+    )
     rows = positions.double()
     steps = rows.diff(dim=0)
     steps = torch.cat([steps, steps[-1:]])[keep:]
@@ -44,8 +50,14 @@ def stretch_positions(
 
 
 def stretch(source: Built) -> Built:
-    """Return a copy of a CLIP that reads captions of STRETCHED_LENGTH tokens, with unchanged first positions."""
-    cfg, state, context = deepcopy(source.model_cfg), source.model.state_dict(), context_length(source.model_cfg)
+    """Return a copy of a CLIP that reads captions of STRETCHED_LENGTH tokens, with unchanged first
+    positions.
+    """
+    cfg, state, context = (
+        deepcopy(source.model_cfg),
+        source.model.state_dict(),
+        context_length(source.model_cfg),
+    )
     name = position_name(state)
     fault = f"{len(state[name])} positions, but the model's config says {context}"
     require(len(state[name]) == context, name, fault, "use another CLIP")
@@ -61,14 +73,24 @@ def context_length(model_cfg: Mapping[str, Any]) -> int:
 def position_name(names: Container[str]) -> str:
     """Return the name of a model's positional embeddings."""
     name = next((name for name in POSITION_NAMES if name in names), "")
-    require(name, "text tower", "no positional_embedding to stretch or freeze", "use an open_clip transformer")
+    require(
+        name,
+        "text tower",
+        "no positional_embedding to stretch or freeze",
+        "use an open_clip transformer",
+    )
     return name
 
 
-def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
+def write_judge(
+    built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path
+) -> None:
     """Write a judge's folder atomically, with a manifest of its sources."""
     with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
         length = built.model_cfg["text_cfg"]["context_length"]
-        write_json({"judge_hash": digest, "model": name, "context_length": length, **about}, temporary / JUDGE_MANIFEST)
+        write_json(
+            {"judge_hash": digest, "model": name, "context_length": length, **about},
+            temporary / JUDGE_MANIFEST,
+        )
     log.info("%s: %s, captions of up to %d tokens", folder, name, length)

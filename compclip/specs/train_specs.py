@@ -29,9 +29,11 @@ from compclip.specs.data import LongExample, LongExamples
 from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
 from compclip.specs.stretch import position_name
 
-# Words that an image cannot show or contradict. Other stop words, such as `no`, `two`, `above`, distinguish images.
+# Words that an image cannot show or contradict. Other stop words, such as `no`, `two`, `above`,
+# distinguish images.
 UNSEEN_WORDS = frozenset(
-    "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
+    "a an the this that these those it its he his she her they their there here who which one you "
+    "we i is are was were"
     " be been being has have had having can see sees seen also and".split()
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
@@ -41,9 +43,11 @@ CHECKPOINT_FRACTION = 0.05  # largest fraction of the training's time
 
 
 def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
-    """Return numbers (n, c) of chunks by content words (by all words if a chunk has none); -1 where there is no chunk.
+    """Return numbers (n, c) of chunks by content words (by all words if a chunk has none); -1 where
+    there is no chunk.
 
-    `It has a red bill` and `There is a red bill` have equal numbers, so they are not negatives of each other.
+    `It has a red bill` and `There is a red bill` have equal numbers, so they are not negatives of
+    each other.
     """
     numbers: dict[tuple[str, ...], int] = {}
 
@@ -52,20 +56,23 @@ def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
         content = tuple(word for word in words if word not in UNSEEN_WORDS) or tuple(words)
         return numbers.setdefault(content, len(numbers))
 
-    captions = [[number(example.text[a:b]) for a, b in pairwise([0, *example.ends])] for example in examples]
+    captions = [
+        [number(example.text[a:b]) for a, b in pairwise([0, *example.ends])] for example in examples
+    ]
     return np.array(list(zip_longest(*captions, fillvalue=-1))).T
 
 
 def draw_triples(
     examples: Sequence[LongExample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
 ) -> tuple[list[tuple[str, str, str]], int]:
-    """Draw base, detail and negative of each example in ``rows``; return them and the number without a negative.
+    """Draw base, detail and negative of each example in ``rows``; return them and the number
+    without a negative.
 
-    The base is the caption's first i chunks, the detail the first i + 1. The negative is the base with its i-th chunk
-    replaced by the i-th chunk of another image of the batch, with other content. i is uniform among the numbers for
-    which the caption has a next chunk and an image has such a negative; that image is uniform among these. Without such
-    an i, the negative is the base, which has no effect. Without a second chunk that fits, all three texts are the
-    caption.
+    The base is the caption's first i chunks, the detail the first i + 1. The negative is the base
+    with its i-th chunk replaced by the i-th chunk of another image of the batch, with other
+    content. i is uniform among the numbers for which the caption has a next chunk and an image has
+    such a negative; that image is uniform among these. Without such an i, the negative is the base,
+    which has no effect. Without a second chunk that fits, all three texts are the caption.
 
     Args:
         examples: the batch of all processes; this process has ``rows``.
@@ -84,7 +91,9 @@ def draw_triples(
             continue
         wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
         places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
-        place = int(places[int(lots[row, 0] * len(places))] if len(places) else lots[row, 0] * (fit - 1))
+        place = int(
+            places[int(lots[row, 0] * len(places))] if len(places) else lots[row, 0] * (fit - 1)
+        )
         base, detail = text[: ends[place]], text[: ends[place + 1]]
         negative = base
         if len(places):
@@ -105,18 +114,28 @@ def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of one process, with the numbers of captions that are truncated or have no negative."""
+    """A batch of one process, with the numbers of captions that are truncated or have no
+    negative.
+    """
 
     pixels: np.ndarray  # (n, height, width, 3) bytes
-    ids: torch.Tensor  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
+    ids: (
+        torch.Tensor
+    )  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
     truncated: int
     without_negative: int
 
 
 def make_batch(
-    judge: Judge, examples: Sequence[LongExample], rows: slice, draw: np.random.Generator, hinges: bool
+    judge: Judge,
+    examples: Sequence[LongExample],
+    rows: slice,
+    draw: np.random.Generator,
+    hinges: bool,
 ) -> Batch:
-    """Return the batch of this process, ``rows`` of all processes'; ``hinges``: with bases, details, negatives."""
+    """Return the batch of this process, ``rows`` of all processes'; ``hinges``: with bases,
+    details, negatives.
+    """
     own = examples[rows]
     (pixels,) = judge.read_ahead([(example.image, None) for example in own], len(own))
     texts = [example.text for example in own]
@@ -143,10 +162,18 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 class Trainer:
-    """The state of a training; ``hinges``: with the two hinges of SPECS beside the contrastive term."""
+    """The state of a training; ``hinges``: with the two hinges of SPECS beside the contrastive
+    term.
+    """
 
     def __init__(self, judge: Judge, settings: SpecsTraining, hinges: bool, group: Group) -> None:
-        self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
+        self.judge, self.model, self.settings, self.hinges, self.group = (
+            judge,
+            judge.model,
+            settings,
+            hinges,
+            group,
+        )
         training_mode(self.model)
         synchronise_norms(self.model, group, judge.device, SPECS_GPUS)
         name = position_name(dict(self.model.named_parameters()))
@@ -155,8 +182,12 @@ class Trainer:
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin()
 
-    def batches(self, examples: LongExamples, steps: range, each: int, seed: int) -> Iterator[Batch]:
-        """Yield this process's batches of ``steps``, ``each`` per epoch; randomness depends only on seed and step."""
+    def batches(
+        self, examples: LongExamples, steps: range, each: int, seed: int
+    ) -> Iterator[Batch]:
+        """Yield this process's batches of ``steps``, ``each`` per epoch; randomness depends only on
+        seed and step.
+        """
         size, accumulation = self.settings.batch * self.group.count, self.settings.accumulation
         for step in steps:
             epoch, place = divmod(step, each)
@@ -170,7 +201,9 @@ class Trainer:
 
     def losses(self, batch: Batch) -> Losses:
         with autocast(self.settings.precision, self.judge.device):
-            images = self.model.encode_image(self.judge.preprocess.floats(batch.pixels, self.judge.device))
+            images = self.model.encode_image(
+                self.judge.preprocess.floats(batch.pixels, self.judge.device)
+            )
             texts = encode_families(self.model, batch.ids.to(self.judge.device))
         forms = [F.normalize(form.float(), dim=-1) for form in (images, *texts)]
         if not self.hinges:
@@ -178,7 +211,9 @@ class Trainer:
         gathered = self.group.gather(torch.cat(forms, dim=1))
         images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
         weights = LOSS_WEIGHTS["specs" if self.hinges else "contrastive"]
-        return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
+        return specs_loss(
+            images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights
+        )
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
         """Make one step, and return its row of the log."""
@@ -192,35 +227,54 @@ class Trainer:
             counts += [batch.truncated, batch.without_negative]
         held = self.positions.clone()
         take_step(self.model, self.optimizer, self.scaler, lr, self.group)
-        self.positions.copy_(held)  # Frozen, because weight decay would change them even without a gradient.
-        truncated, without = self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
+        self.positions.copy_(
+            held
+        )  # Frozen, because weight decay would change them even without a gradient.
+        truncated, without = (
+            self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
+        )
         return {
             **dict(zip(LOSSES, torch.stack(values).mean(0).tolist(), strict=True)),
-            "margin": float(self.margin.epsilon), "lr": lr, "cut": truncated, "without_negative": without,
-        }  # fmt: skip
+            "margin": float(self.margin.epsilon),
+            "lr": lr,
+            "cut": truncated,
+            "without_negative": without,
+        }
 
 
 def train_specs(
-    judge: Judge, examples: LongExamples, settings: SpecsTraining, checkpoint: Path, *, loss: str = "specs",
-    seed: int = 0, group: Group = ALONE,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
+    judge: Judge,
+    examples: LongExamples,
+    settings: SpecsTraining,
+    checkpoint: Path,
+    *,
+    loss: str = "specs",
+    seed: int = 0,
+    group: Group = ALONE,
+) -> list[dict[str, Any]]:
+    """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate
+    and counts.
 
-    A caption must retrieve its image among those of all processes. As published, the loss of a step is the mean over
-    its batches, and batches share an adaptive margin. The randomness of a step depends only on the seed and its number,
-    so a killed training resumes from its checkpoint and ends with the same weights.
+    A caption must retrieve its image among those of all processes. As published, the loss of a step
+    is the mean over its batches, and batches share an adaptive margin. The randomness of a step
+    depends only on the seed and its number, so a killed training resumes from its checkpoint and
+    ends with the same weights.
 
     Args:
         judge: the stretched CLIP.
-        examples: the examples of each epoch, whose order is random; an incomplete last step is skipped.
-        loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
+        examples: the examples of each epoch, whose order is random; an incomplete last step is
+            skipped.
+        loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and
+            steps.
     """
     size = settings.batch * group.count * settings.accumulation
     each, remedy = len(examples) // size, "lower batch or accumulation"
     require(each, "specs.training", f"{len(examples)} captions, but one step takes {size}", remedy)
     steps = each * settings.epochs
     trainer = Trainer(judge, settings, loss != "contrastive", group)
-    kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
+    kept = Checkpoint(
+        checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION
+    )
     rows = kept.resume()
     done = len(rows)
     if done:
@@ -235,7 +289,9 @@ def train_specs(
             torch.manual_seed(derive_seed(seed, "train_specs", step))
             row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
             fault = f"the loss is NaN or infinite in step {step + 1}"
-            require(math.isfinite(row["loss"]), "specs.training.lr", fault, f"lower it ({settings.lr})")
+            require(
+                math.isfinite(row["loss"]), "specs.training.lr", fault, f"lower it ({settings.lr})"
+            )
             rows.append({"step": step + 1, "epoch": step // each + 1, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
             if group.first:

@@ -3,26 +3,44 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
+from pydantic import (
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from compclip.core.section import COMPOSITION_FIELD, Count, Section
 
-PromptRule = Annotated[Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")]
+PromptRule = Annotated[
+    Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")
+]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
-    Field("train", description="images used for training; half: train and the test images that are not judged"),
+    Field(
+        "train",
+        description="images used for training; half: train and the test images that are not judged",
+    ),
 ]
 
 
 class DrawConfig(Section):
     """How the held-out pairs are drawn; ``choose_draw`` sets what is null."""
 
-    fraction: float | None = Field(None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up")
-    least: Count = Field(0, ge=0, description="least number of held-out pairs, if the fraction gives fewer")
-    window: tuple[float, float] | None = Field(None, description="percentiles of the ranking to draw between")
+    fraction: float | None = Field(
+        None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up"
+    )
+    least: Count = Field(
+        0, ge=0, description="least number of held-out pairs, if the fraction gives fewer"
+    )
+    window: tuple[float, float] | None = Field(
+        None, description="percentiles of the ranking to draw between"
+    )
     prefer: Literal["any", "swappable"] | None = Field(
         None,
-        description="swappable: prefer pairs whose nouns occur often with other adjectives, which a swap can replace,"
+        description="swappable: prefer pairs whose nouns occur often with other adjectives, which "
+        "a swap can replace,"
         " but not so often that they would dominate; any as published",
     )
 
@@ -43,24 +61,35 @@ class Draw(DrawConfig):
 
 
 class Heldout(DrawConfig):
-    """Which pairs are held out. A fraction, window or preference that is null is chosen by the captions.
+    """Which pairs are held out. A fraction, window or preference that is null is chosen by the
+    captions.
 
     Fraction 0.1, window [25, 75] and preference any are as published.
     """
 
-    width: float = Field(15, gt=0, lt=100, description="half the 95 % interval that the choice should reach, in points")
+    width: float = Field(
+        15,
+        gt=0,
+        lt=100,
+        description="half the 95 % interval that the choice should reach, in points",
+    )
     pairs: list[str] | dict[str, list[str]] | None = Field(
         None,
-        description="adjective_noun strings (for several compositions, a list for each), ranked or not: overrides the"
+        description="adjective_noun strings (for several compositions, a list for each), ranked "
+        "or not: overrides the"
         " draw",
     )
 
     @field_validator("pairs", mode="before")
     @classmethod
     def _check_names(cls, pairs: Any) -> Any:
-        for listed in pairs.values() if isinstance(pairs, dict) else [] if pairs is None else [pairs]:
+        for listed in (
+            pairs.values() if isinstance(pairs, dict) else [] if pairs is None else [pairs]
+        ):
             names = listed if isinstance(listed, list) else [None]
-            if not names or not all(isinstance(name, str) and re.fullmatch("[^_]+_.+", name) for name in names):
+            if not names or not all(
+                isinstance(name, str) and re.fullmatch("[^_]+_.+", name) for name in names
+            ):
                 raise ValueError("write pairs as a list of adjective_noun, such as [purple_bill]")
         return pairs
 
@@ -73,24 +102,41 @@ class Heldout(DrawConfig):
 class Published(Section):
     """A published split, used instead of a drawn one; {composition} in a path is replaced."""
 
-    split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
-    data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
+    split: str = Field(
+        min_length=1, description="split.pkl: the held-out pairs, and the images of each split"
+    )
+    data: str | None = Field(
+        None, min_length=1, description="data.pkl: its swapped captions; null: they are made here"
+    )
 
     def file(self, kind: Literal["split", "data"], composition: str) -> str | None:
-        """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are made here."""
+        """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are
+        made here.
+        """
         path = self.split if kind == "split" else self.data
         return path and path.replace(COMPOSITION_FIELD, composition)
 
 
 class Divergence(Section):
-    """A division of the images by divergence (Keysers et al. 2020), from which the held-out pairs follow."""
+    """A division of the images by divergence (Keysers et al. 2020), from which the held-out pairs
+    follow.
+    """
 
-    atom: float = Field(0.02, ge=0, le=1, description="target atom divergence; with compound max, an upper bound")
+    atom: float = Field(
+        0.02, ge=0, le=1, description="target atom divergence; with compound max, an upper bound"
+    )
     compound: Literal["max"] | Annotated[float, Field(ge=0, le=1)] = Field(
         "max", description="target compound divergence, from 0 to 1; max: the largest"
     )
-    train: float = Field(0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used")
-    test: float = Field(0.2, gt=0, lt=1, description="fraction of the images: test_unseen and, if possible, test_seen")
+    train: float = Field(
+        0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used"
+    )
+    test: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="fraction of the images: test_unseen and, if possible, test_seen",
+    )
 
     @field_validator("compound", mode="wrap")
     @classmethod
@@ -103,21 +149,28 @@ class Divergence(Section):
     @model_validator(mode="after")
     def _check_fractions(self) -> Self:
         if self.train + self.test > 1 + 1e-9:
-            raise ValueError(f"fractions train and test must sum to at most 1, not {self.train + self.test:g}")
+            raise ValueError(
+                f"fractions train and test must sum to at most 1, not {self.train + self.test:g}"
+            )
         return self
 
 
 class SplitConfig(Section):
-    """Which pairs are held out, which images train, which test, what is swapped, what must be drawn."""
+    """Which pairs are held out, which images train, which test, what is swapped, what must be
+    drawn.
+    """
 
     method: Literal["pairs", "divergence"] = Field(
-        "pairs", description="pairs: hold out pairs, then divide the images; divergence: the other way round"
+        "pairs",
+        description="pairs: hold out pairs, then divide the images; divergence: the other way "
+        "round",
     )
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn as configured here")
     violations: Literal["refuse", "count"] = Field(
-        "refuse", description="count: continue despite audit violations, which are listed in audit.json"
+        "refuse",
+        description="count: continue despite audit violations, which are listed in audit.json",
     )
     test_seen: Literal["auto"] | Annotated[Count, Field(gt=0)] = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
@@ -125,20 +178,30 @@ class SplitConfig(Section):
     prompts: PromptRule
     draws: Count = Field(1, ge=1, description="images to be made for each prompt")
     per_image: Count | None = Field(
-        None, ge=1, description="most prompts per image and split, in seen also of matched pairs; null: all"
+        None,
+        ge=1,
+        description="most prompts per image and split, in seen also of matched pairs; null: all",
     )
 
     @property
     def is_chosen(self) -> bool:
         """Whether held-out pairs are drawn with settings that ``choose_draw`` chooses."""
         is_drawn = self.method == "pairs" and not self.published and not self.heldout.pairs
-        return is_drawn and None in (self.heldout.fraction, self.heldout.window, self.heldout.prefer)
+        return is_drawn and None in (
+            self.heldout.fraction,
+            self.heldout.window,
+            self.heldout.prefer,
+        )
 
     @model_validator(mode="after")
     def _check_sources(self) -> Self:
         if self.published and self.heldout.pairs:
-            raise ValueError("published defines the held-out pairs; remove heldout.pairs or published")
+            raise ValueError(
+                "published defines the held-out pairs; remove heldout.pairs or published"
+            )
         if self.method == "divergence" and (self.published or self.heldout.pairs):
             other = "published" if self.published else "heldout.pairs"
-            raise ValueError(f"method divergence determines the held-out pairs; remove {other} or the method")
+            raise ValueError(
+                f"method divergence determines the held-out pairs; remove {other} or the method"
+            )
         return self

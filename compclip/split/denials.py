@@ -1,7 +1,9 @@
-"""Find adjectives that a text denies, supposes or compares with, from the order of words alone: `no red bill`.
+"""Find adjectives that a text denies, supposes or compares with, from the order of words alone: `no
+red bill`.
 
-As in ``pairs.scope``, with which only the word lists of ``lexicons/grammar.yaml`` are shared, a text is a string of
-letters, one an item. Without tags, an unlisted word (o) may be an adverb, a verb or a noun.
+As in ``pairs.scope``, with which only the word lists of ``lexicons/grammar.yaml`` are shared, a
+text is a string of letters, one an item. Without tags, an unlisted word (o) may be an adverb, a
+verb or a noun.
 """
 
 import re
@@ -26,12 +28,14 @@ OPENERS = (
     r"m[VHn]+",
     r"[ch]_*!?[^.,&VH!]*[VH]",
     r"(?:^|[.,])[^WHV.,]*d_*[^WHV.,&!]*[VH]",  # `no bill is red`
-    r"(?:uN*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)(?:[IT]o*N*P(?![TD]))?",  # but `all black except its bill`
+    # but `all black except its bill`
+    r"(?:uN*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)(?:[IT]o*N*P(?![TD]))?",
     r"(?:(?<!V)k_*|z[oAMr]+z)(?=I)",  # `as red as a red rose`, but `looks like a red bird`
     r"(?:^|[.])[^A.]*y",
     r"e(?=[^.,|]{1,8}\|)",
 )
-# What an opener reaches. After a noun, only `or` and `of` continue: `no spots on its red wings` states red wings.
+# What an opener reaches. After a noun, only `or` and `of` continue: `no spots on its red wings`
+# states red wings.
 REACH = r"(?:[oISTurzvmM]|(?<!P)D|A+(?:,?[&|]?A)*|\||F|N+(?=[|oF]))*"
 SCOPES = [re.compile(f"(?={opener}(?P<reach>{REACH}))") for opener in OPENERS]
 SCOPES.append(re.compile(r"(?:^|(?<=[.?]))(?=(?P<reach>[^.?]+\?))"))  # `is it a red bill?`
@@ -42,9 +46,16 @@ ABSENT = re.compile(
 
 
 def denied(words: Sequence[str], kinds: Sequence[str]) -> set[int]:
-    """Return the positions of denied adjectives and absent nouns, given the words and kinds of all items of a text."""
+    """Return the positions of denied adjectives and absent nouns, given the words and kinds of all
+    items of a text.
+    """
     negated = ["n't" if word.endswith(("n't", "n’t")) else word for word in words]
     letters = scope_letters(negated, [LETTERS[kind] for kind in kinds])
-    reached = {i for rule in SCOPES for scope in rule.finditer(letters) for i in range(*scope.span("reach"))}
+    reached = {
+        i
+        for rule in SCOPES
+        for scope in rule.finditer(letters)
+        for i in range(*scope.span("reach"))
+    }
     adjectives = {i for i in reached if kinds[i] != "noun"}
     return adjectives | {absent.start() for absent in ABSENT.finditer(letters)}

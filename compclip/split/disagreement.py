@@ -1,12 +1,13 @@
-"""Compare the held-out pairs that parse and word order read from all captions, before any image is moved.
+"""Compare the held-out pairs that parse and word order read from all captions, before any image is
+moved.
 
-``make_splits`` and ``swap_adjectives`` remove images and swaps that contradict word order, so the absence of violations
-does not show that the parse is right. If the parse misses a pair, test_unseen has fewer images, and only word order
-reads it.
+``make_splits`` and ``swap_adjectives`` remove images and swaps that contradict word order, so the
+absence of violations does not show that the parse is right. If the parse misses a pair, test_unseen
+has fewer images, and only word order reads it.
 
-The two readers share the lexicons and the word lists of ``lexicons/grammar.yaml``, so both miss forms that are not in a
-lexicon. They share no rules: the parse uses spaCy's tokens, tags and trees and the rules of ``pairs``; word order uses
-the regular expression and the rules of ``reading``.
+The two readers share the lexicons and the word lists of ``lexicons/grammar.yaml``, so both miss
+forms that are not in a lexicon. They share no rules: the parse uses spaCy's tokens, tags and trees
+and the rules of ``pairs``; word order uses the regular expression and the rules of ``reading``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,23 +18,33 @@ import pandas as pd
 from compclip.core.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
 
-# The largest fraction of the images with a held-out pair (by either reader) that may disagree without a warning.
+# The largest fraction of the images with a held-out pair (by either reader) that may disagree
+# without a warning.
 MOST_DISAGREED = 0.02
 MAX_CONTRADICTED = 3  # captions listed for each pair and reader
 
 
-def drawn_pairs(facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mapping[str, str]) -> pd.DataFrame:
-    """Return image_id and pair of each fact. ``facts``: image_id, part and value that drawn captions state."""
-    words = pd.DataFrame({"adjective": facts["value"].map(adjectives), "noun": facts["part"].map(nouns)})
+def drawn_pairs(
+    facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return image_id and pair of each fact. ``facts``: image_id, part and value that drawn
+    captions state.
+    """
+    words = pd.DataFrame(
+        {"adjective": facts["value"].map(adjectives), "noun": facts["part"].map(nouns)}
+    )
     return facts[["image_id"]].assign(pair=pair_names(words)).dropna()
 
 
 def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return, by pair and image, how the readers differ and, if the truth is known (``drawn``), each reader's errors.
+    """Return, by pair and image, how the readers differ and, if the truth is known (``drawn``),
+    each reader's errors.
 
     ``stated``: image_id and pair that are drawn, disputed, or stated by each reader.
     """
-    rows = pd.concat([table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()])
+    rows = pd.concat(
+        [table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()]
+    )
     of = rows.value_counts().unstack("reader").reindex(columns=list(stated)).notna()
     flags = {
         "images": of["parse"] | of["word_order"],
@@ -63,34 +74,53 @@ def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
         return []
     return [
-        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} images with a held-out"
+        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} "
+        "images with a held-out"
         f" pair by either reading (by the parse alone: {total['only_parse']}, by word order alone:"
-        f" {total['only_word_order']}), most on {worst} ({row['fraction']:.1%} of {row['images']}); above"
+        f" {total['only_word_order']}), most on {worst} ({row['fraction']:.1%} of "
+        f"{row['images']}); above"
         f" {MOST_DISAGREED:.0%}, read their captions in audit.json"
     ]
 
 
-def _listed(stated: pd.DataFrame, is_alone: pd.Series, captions: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return the first captions that state each pair, of the pairs and images that only this reader states."""
+def _listed(
+    stated: pd.DataFrame, is_alone: pd.Series, captions: pd.DataFrame
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the first captions that state each pair, of the pairs and images that only this reader
+    states.
+    """
     key = ["pair", *CAPTION_KEY]
-    rows = stated[key].drop_duplicates().merge(is_alone[is_alone].index.to_frame(index=False), on=["pair", "image_id"])
-    rows = rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED).merge(captions, on=CAPTION_KEY)
-    return {str(pair): of[[*CAPTION_KEY, "text"]].to_dict("records") for pair, of in rows.groupby("pair")}
+    rows = (
+        stated[key]
+        .drop_duplicates()
+        .merge(is_alone[is_alone].index.to_frame(index=False), on=["pair", "image_id"])
+    )
+    rows = (
+        rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED).merge(captions, on=CAPTION_KEY)
+    )
+    return {
+        str(pair): of[[*CAPTION_KEY, "text"]].to_dict("records")
+        for pair, of in rows.groupby("pair")
+    }
 
 
 def compare_readings(
-    captions: pd.DataFrame, pairs: pd.DataFrame, by_words: pd.DataFrame, heldout: Collection[str],
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    by_words: pd.DataFrame,
+    heldout: Collection[str],
     drawn: pd.DataFrame | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Return on which images the readers disagree, by held-out pair and in total, for ``join_readings``.
+) -> dict[str, Any]:
+    """Return on which images the readers disagree, by held-out pair and in total, for
+    ``join_readings``.
 
-    For a disputed occurrence, parse and surface of the extraction disagree. Its image is held out, too, but the parse
-    states the pair only if another occurrence is not disputed.
+    For a disputed occurrence, parse and surface of the extraction disagree. Its image is held out,
+    too, but the parse states the pair only if another occurrence is not disputed.
 
     Args:
         captions: image_id, caption_id and text of some images.
-        pairs: image_id, caption_id, adjective, noun and relation of their occurrences, as ``extract_pairs`` returns
-            them.
+        pairs: image_id, caption_id, adjective, noun and relation of their occurrences, as
+            ``extract_pairs`` returns them.
         by_words: image_id, caption_id and pair, as word order reads them.
         drawn: image_id and pair that the captions state, if known.
     """
@@ -104,7 +134,10 @@ def compare_readings(
     total = differences.groupby("image_id").any().sum()
     by_pair = differences.groupby("pair").sum().reindex(sorted({*heldout}), fill_value=0)
     readers = ("parse", "word_order")
-    listed = {reader: _listed(stated[reader], differences[f"only_{reader}"], captions) for reader in readers}
+    listed = {
+        reader: _listed(stated[reader], differences[f"only_{reader}"], captions)
+        for reader in readers
+    }
     return {"total": total.to_dict(), "pairs": by_pair.to_dict("index"), "captions": listed}
 
 
@@ -115,16 +148,23 @@ def join_readings(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         parts: ``compare_readings`` of blocks of images, in order.
 
     Returns:
-        ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts of images, the
-        fraction on which the readers disagree, and a few captions; and ``warnings``.
+        ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts
+        of images, the fraction on which the readers disagree, and a few captions; and ``warnings``.
     """
     total = _with_fraction([of["total"] for of in parts])
-    by_pair = {pair: _with_fraction([of["pairs"][pair] for of in parts]) for pair in parts[0]["pairs"]}
+    by_pair = {
+        pair: _with_fraction([of["pairs"][pair] for of in parts]) for pair in parts[0]["pairs"]
+    }
     listed = {
-        pair: row | {"captions": {
-            reader: [caption for of in parts for caption in of["captions"][reader].get(pair, [])][:MAX_CONTRADICTED]
-            for reader in ("parse", "word_order")
-        }}
+        pair: row
+        | {
+            "captions": {
+                reader: [
+                    caption for of in parts for caption in of["captions"][reader].get(pair, [])
+                ][:MAX_CONTRADICTED]
+                for reader in ("parse", "word_order")
+            }
+        }
         for pair, row in by_pair.items()
-    }  # fmt: skip
+    }
     return {"total": total, "pairs": listed, "warnings": _warnings(total, by_pair)}

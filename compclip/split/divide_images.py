@@ -1,7 +1,7 @@
 """Divide the images so that train and test diverge in pairs, but little in adjectives and nouns.
 
-Follows DBCA (Keysers et al. 2020), with images and all their captions as samples. Held-out pairs and splits follow from
-the division.
+Follows DBCA (Keysers et al. 2020), with images and all their captions as samples. Held-out pairs
+and splits follow from the division.
 """
 
 from typing import Any
@@ -21,7 +21,9 @@ from compclip.split.config import Divergence
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
-    """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up."""
+    """Return the numbers of images in train and in test for two fractions of ``images``; half
+    rounds up.
+    """
     n_train = int(train * images + 0.5)
     n_test = min(int(test * images + 0.5), images - n_train)
     fault = f"{images} images are too few for the fractions {train:g} and {test:g}"
@@ -32,9 +34,15 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
 
 @checked
 def divide_images(
-    image_ids: Ids, pairs: Occurrences, ranking: RankedPairs, target: Divergence | None = None, *, seed: Whole = 0,
-    dataset: str = "dataset", composition: str = "composition",
-) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    image_ids: Ids,
+    pairs: Occurrences,
+    ranking: RankedPairs,
+    target: Divergence | None = None,
+    *,
+    seed: Whole = 0,
+    dataset: str = "dataset",
+    composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Divide images by divergence.
 
     Args:
@@ -47,7 +55,8 @@ def divide_images(
         The division (``tables.DIVISION``), sorted by image_id, and a summary of target and result.
 
     Raises:
-        UserError: a pair's image is not among image_ids, or an argument is refused (docs/library.md).
+        UserError: a pair's image is not among image_ids, or an argument is refused
+            (docs/library.md).
     """
     require_joined(image_ids, "image_ids", pairs=pairs)
     target = target or Divergence()
@@ -60,7 +69,10 @@ def divide_images(
     side[best.train], side[best.test] = "train", "test"
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
     exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
-    fault = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
+    fault = (
+        f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask "
+        "for smaller sides"
+    )
     summary: dict[str, Any] = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
         "seed": seed,
@@ -74,5 +86,11 @@ def divide_images(
     for warning in summary["warnings"]:
         log.warning("warning: %s: %s", where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", where, sizes, best.atom, best.compound)
+    log.info(
+        "%s: %s images; atom divergence %.3f, compound divergence %.3f",
+        where,
+        sizes,
+        best.atom,
+        best.compound,
+    )
     return division, summary

@@ -1,8 +1,9 @@
 """The splits in the published formats, and the train list for people who train generators.
 
 split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
-data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj", "new_adj"}}}}``,
-The last two are only for a swapped caption; changes_made is the first change that makes its pair.
+data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun",
+"original_adj", "new_adj"}}}}``, The last two are only for a swapped caption; changes_made is the
+first change that makes its pair.
 """
 
 import pickle
@@ -22,7 +23,9 @@ MOST_PICKLED = 1_000_000
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
     """Return the content of split.pkl; lists are sorted."""
-    content = {name: sorted(splits.loc[splits["split"] == name, "image_id"].tolist()) for name in SPLITS}
+    content = {
+        name: sorted(splits.loc[splits["split"] == name, "image_id"].tolist()) for name in SPLITS
+    }
     return content | {"heldout_pairs": sorted(heldout)}
 
 
@@ -31,7 +34,11 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     change = next((c for c in changes if f"{c['new_adj']}_{c['noun']}" == pair), None)
     if change is None:  # in a faulty published split: the change that its file states
         new, _, noun = pair.partition("_")
-        change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
+        change = {
+            "noun": noun,
+            "original_adj": changes[0]["original_adj"] if len(changes) else "",
+            "new_adj": new,
+        }
     return {key: _same(key, change[key]) for key in CHANGE}
 
 
@@ -41,7 +48,9 @@ def _same(key: str, word: str) -> str:
     return word
 
 
-def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
+def data_dict(
+    captions: pd.DataFrame, swapped: pd.DataFrame
+) -> dict[str, dict[int, dict[str, Any]]]:
     """Return the content of data.pkl: images sorted by id, captions by number."""
     ordered = captions.sort_values(["image_id", "caption_id"])
     content: dict[str, dict[int, dict[str, Any]]] = {}
@@ -49,23 +58,39 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
         content.setdefault(image, {})[int(number)] = {"text": text}
     columns = ["image_id", "caption_id", "swapped_text", "changes", "pair"]
     for image, number, text, changes, pair in swapped[columns].itertuples(index=False):
-        content[image][int(number)] |= {"swapped_text": text, "changes_made": _main_change(changes, pair)}
+        content[image][int(number)] |= {
+            "swapped_text": text,
+            "changes_made": _main_change(changes, pair),
+        }
     return content
 
 
 def train_list(captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:
-    """Return image_id, caption_id, file_name (null without a file) and text of the captions of train, sorted."""
+    """Return image_id, caption_id, file_name (null without a file) and text of the captions of
+    train, sorted.
+    """
     train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
     train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
-    return train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
+    return train.rename(columns={"path": "file_name"})[
+        ["image_id", "caption_id", "file_name", "text"]
+    ]
 
 
-def export(folder: Path, captions: Blocks, images: Blocks, splits: Blocks, swapped: Blocks, heldout: list[str]) -> None:
-    """Write the files into ``folder``; data.pkl only of up to ``MOST_PICKLED`` captions, because readers load it whole.
+def export(
+    folder: Path,
+    captions: Blocks,
+    images: Blocks,
+    splits: Blocks,
+    swapped: Blocks,
+    heldout: list[str],
+) -> None:
+    """Write the files into ``folder``; data.pkl only of up to ``MOST_PICKLED`` captions, because
+    readers load it whole.
 
     Args:
-        captions, images, splits, swapped: as in ``tables``; all captions, or blocks of images (``tables.in_blocks``).
+        captions, images, splits, swapped: as in ``tables``; all captions, or blocks of images
+            (``tables.in_blocks``).
         heldout: the held-out pairs.
     """
     data: dict[str, dict[int, dict[str, Any]]] = {}

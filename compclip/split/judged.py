@@ -11,16 +11,19 @@ from compclip.core.seeds import rng
 
 
 def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the images with a file, and a column ``learns``: whether they train a judge that trains on half.
+    """Return the images with a file, and a column ``learns``: whether they train a judge that
+    trains on half.
 
-    All images of train do, and of each test split those that come first in one random order of all images. This order
-    is the same for all compositions, so an image that two of them test is mostly judged in both or in neither. If the
-    number is odd, the judged half is the larger.
+    All images of train do, and of each test split those that come first in one random order of all
+    images. This order is the same for all compositions, so an image that two of them test is mostly
+    judged in both or in neither. If the number is odd, the judged half is the larger.
     """
     with_file = images.loc[images["path"].notna(), "image_id"]
     kept = splits[splits["image_id"].isin(with_file)] if len(with_file) else splits
     kept = kept.sort_values("image_id", ignore_index=True)
-    order = pd.Series(rng(seed, "judged_images").permutation(len(images)), index=sorted(images["image_id"]))
+    order = pd.Series(
+        rng(seed, "judged_images").permutation(len(images)), index=sorted(images["image_id"])
+    )
     by_split = kept["image_id"].map(order).groupby(kept["split"])
     is_first = by_split.rank(method="first") <= kept["split"].map(kept["split"].value_counts()) // 2
     return kept.assign(learns=is_first | (kept["split"] == "train"))
@@ -28,21 +31,25 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
 
 @checked
 def judged_images(
-    splits: Splits, images: Images, train_on: Annotated[str, Field(pattern="^(train|half|all)$")], seed: Whole
+    splits: Splits,
+    images: Images,
+    train_on: Annotated[str, Field(pattern="^(train|half|all)$")],
+    seed: Whole,
 ) -> pd.DataFrame:
     """Return the test images that may be prompted for and judged.
 
     Args:
         splits: image_id and split.
         images: image_id and path; if only some images have a file, only those are judged.
-        train_on: ``half``: a seeded half of each test split is judged, the other trains the judge; other values: all
-            are judged.
+        train_on: ``half``: a seeded half of each test split is judged, the other trains the judge;
+            other values: all are judged.
 
     Returns:
         image_id and split, sorted by split and image_id.
 
     Raises:
-        UserError: an image of splits is not among images, or an argument is refused (docs/library.md).
+        UserError: an image of splits is not among images, or an argument is refused
+            (docs/library.md).
     """
     require_joined(images, "images", splits=splits)
     rows = _with_learns(splits, images, seed)
@@ -50,16 +57,24 @@ def judged_images(
     return rows[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)
 
 
-def judge_images(splits: Iterable[pd.DataFrame], images: pd.DataFrame, train_on: str, seed: int) -> list[str]:
-    """Return the images that train the judge, sorted: those that may train it in all compositions that it judges.
+def judge_images(
+    splits: Iterable[pd.DataFrame], images: pd.DataFrame, train_on: str, seed: int
+) -> list[str]:
+    """Return the images that train the judge, sorted: those that may train it in all compositions
+    that it judges.
 
     Args:
         splits: image_id and split, for each composition.
-        images, train_on, seed: as in ``judged_images``; ``half``: train and the test images that are not judged.
+        images, train_on, seed: as in ``judged_images``; ``half``: train and the test images that
+            are not judged.
     """
     allowed = []
     for of_composition in splits:
         rows = _with_learns(of_composition, images, seed)
-        chosen = {"all": rows, "half": rows[rows["learns"]], "train": rows[rows["split"] == "train"]}[train_on]
+        chosen = {
+            "all": rows,
+            "half": rows[rows["learns"]],
+            "train": rows[rows["split"] == "train"],
+        }[train_on]
         allowed.append({*chosen["image_id"]})
     return sorted(set.intersection(*allowed))

@@ -1,4 +1,6 @@
-"""The pools of captions from which distractors are drawn, and the number of candidates that they allow."""
+"""The pools of captions from which distractors are drawn, and the number of candidates that they
+allow.
+"""
 
 import pandas as pd
 
@@ -9,13 +11,18 @@ CANDIDATES = 100  # as published
 
 
 def pool_captions(
-    captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
+    captions: pd.DataFrame,
+    judged: pd.DataFrame,
+    swapped: pd.DataFrame,
+    split: str,
+    distractors: str,
 ) -> pd.DataFrame:
     """Return image_id, caption_id and text of the possible distractors in ``split``.
 
-    Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged images of test_seen
-    that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
-    swapped captions, with "published" the originals of the swapped captions only, as in the released code.
+    Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged
+    images of test_seen that have a swapped caption: with ``distractors`` "original" all their
+    original captions, with "swapped" their swapped captions, with "published" the originals of the
+    swapped captions only, as in the released code.
     """
     source = captions if distractors == "original" else swapped
     if distractors == "swapped":
@@ -42,7 +49,9 @@ def class_names(captions: pd.DataFrame) -> pd.Series:
 def least_distractors(
     captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> dict[str, int]:
-    """Return, by test split, the smallest number of captions of other classes that a prompted image has."""
+    """Return, by test split, the smallest number of captions of other classes that a prompted image
+    has.
+    """
     classes = class_names(captions)
     least = {}
     for split in TESTS:
@@ -56,10 +65,12 @@ def least_distractors(
 
 
 def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
-    """Return the number of candidates: ``candidates`` or, if None, as published or as many as there are.
+    """Return the number of candidates: ``candidates`` or, if None, as published or as many as there
+    are.
 
     Raises:
-        UserError: a split of ``least_distractors`` has too few distractors. If it has none, scoring names the reason.
+        UserError: a split of ``least_distractors`` has too few distractors. If it has none, scoring
+            names the reason.
     """
     wanted = candidates or CANDIDATES
     few = {split: number for split, number in least.items() if 0 < number < wanted - 1}
@@ -68,5 +79,10 @@ def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
     split = min(few, key=lambda name: few[name])
     need = f"{wanted} candidates need {wanted - 1} captions of other classes as distractors"
     fault = f"{need}, but {split} of {where} has only {few[split]}"
-    require(candidates is None, "score.candidates", fault, f"set it to at most {few[split] + 1}, or add images")
+    require(
+        candidates is None,
+        "score.candidates",
+        fault,
+        f"set it to at most {few[split] + 1}, or add images",
+    )
     return few[split] + 1

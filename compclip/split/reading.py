@@ -2,14 +2,15 @@
 
 This module imports no pair extraction, so it finds faults there.
 
-A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`, also
-among adjectives of other lexicons, `a long black bill`), its predicate (`the bill is mostly black`, `wings that are
-brown`, `a bird whose spot is yellow`) or its color (`wings of a bright yellow color`). Words such as `colored` after an
-adjective add nothing (`a bright red colored crown`).
-A word list cannot distinguish `a black wing with` from `black wing tips`, whose tips are black: a noun before an
-unlisted word counts only if that word is a function word. The first of several nouns in a row takes the adjective
-(`yellow breast belly sides`), unless the second names a mark or feathers on it (`black cheek patch`); without a noun
-lexicon, they are a compound (`green water slide`), which counts only if it is listed.
+A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white
+breast and belly`, also among adjectives of other lexicons, `a long black bill`), its predicate
+(`the bill is mostly black`, `wings that are brown`, `a bird whose spot is yellow`) or its color
+(`wings of a bright yellow color`). Words such as `colored` after an adjective add nothing (`a
+bright red colored crown`). A word list cannot distinguish `a black wing with` from `black wing
+tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function
+word. The first of several nouns in a row takes the adjective (`yellow breast belly sides`), unless
+the second names a mark or feathers on it (`black cheek patch`); without a noun lexicon, they are a
+compound (`green water slide`), which counts only if it is listed.
 """
 
 import re
@@ -21,47 +22,69 @@ from compclip.core.heldout import split_pair
 from compclip.core.normal import normalize
 from compclip.split.denials import denied
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, shared_beside, surface_forms
+from compclip.text.lexicon import (
+    COMMON_COMPOUNDS,
+    Lexicon,
+    load_lexicon,
+    plural,
+    shared_beside,
+    surface_forms,
+)
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MODIFYING = ("adjective", "modifier")
 # After an adjective they add nothing: `a red colored crown`, `a small sized bill`.
 SUFFIXES = WORDS.transparent & WORDS.plain_ed
 # Before a predicate they add nothing: `the bill is mostly bright yellow`.
-GRADES = WORDS.degree_adverbs.union(WORDS.clashes, "very quite mostly mainly partly also both all solid".split())
+GRADES = WORDS.degree_adverbs.union(
+    WORDS.clashes, "very quite mostly mainly partly also both all solid".split()
+)
 COLOR = re.compile("colou?r")  # the beginning of words that name a color: `a bill of black color`
 MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
 
 
 @dataclass(slots=True)  # not frozen, which would take three times as long
 class TextItem:
-    """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
+    """A word, a form of several words or a sign of a text, from character ``start`` to ``end``
+    (exclusive).
+    """
 
-    kind: str  # adjective, noun, modifier (an adjective of another lexicon), or other (in no lexicon)
+    kind: (
+        str  # adjective, noun, modifier (an adjective of another lexicon), or other (in no lexicon)
+    )
     word: str  # canonical if listed
     start: int
     end: int
 
 
 class Reader:
-    """Reads texts as items, by mappings from surface forms of adjectives and nouns to canonical words.
+    """Reads texts as items, by mappings from surface forms of adjectives and nouns to canonical
+    words.
 
     Args:
         modifiers: forms of adjectives of other lexicons; their pairs are not read.
-        has_compounds: the last of several nouns in a row is the noun; the others modify it (`water slide`).
+        has_compounds: the last of several nouns in a row is the noun; the others modify it (`water
+            slide`).
     """
 
     def __init__(
-        self, adjectives: Mapping[str, str], nouns: Mapping[str, str], modifiers: Iterable[str] = (),
+        self,
+        adjectives: Mapping[str, str],
+        nouns: Mapping[str, str],
+        modifiers: Iterable[str] = (),
         has_compounds: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.has_compounds = has_compounds
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
         others = {form: form for form in modifiers}
         for kind, forms in (("modifier", others), ("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
-                self.forms[tuple(m.group() for m in self._tokens(normalize(form.lower()).text))] = (kind, canonical)
-        # The length of the longest form by its first token; most tokens of a text do not begin a form.
+                self.forms[tuple(m.group() for m in self._tokens(normalize(form.lower()).text))] = (
+                    kind,
+                    canonical,
+                )
+        # The length of the longest form by its first token; most tokens of a text do not begin a
+        # form.
         self.longest: dict[str, int] = {}
         for first, *more in self.forms:
             self.longest[first] = max(self.longest.get(first, 0), 1 + len(more))
@@ -72,7 +95,9 @@ class Reader:
         return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
     def read(self, text: str) -> list[TextItem]:
-        """Return the items of a normalized text, with offsets as given; of several matching forms, the longest."""
+        """Return the items of a normalized text, with offsets as given; of several matching forms,
+        the longest.
+        """
         as_read = normalize(text)
         tokens = self._tokens(as_read.text)
         lowers = [m.group().lower() for m in tokens]
@@ -106,21 +131,34 @@ def _is_participle(text: str, noun: TextItem) -> bool:
 
 
 def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:
-    """Return whether the noun is surely the last of its phrase, not the first half of a compound."""
+    """Return whether the noun is surely the last of its phrase, not the first half of a
+    compound.
+    """
     # `red headed bird`; but a `red feathered tip` is a red tip.
-    if _is_participle(text, items[noun]) and items[noun].word not in WORDS.marks_and_feathers or noun + 1 == len(items):
+    if (
+        _is_participle(text, items[noun])
+        and items[noun].word not in WORDS.marks_and_feathers
+        or noun + 1 == len(items)
+    ):
         return True
     after = items[noun + 1]
-    return after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
+    return (
+        after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
+    )
 
 
 def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
     """Return which of the consecutive nouns from ``noun`` on the adjective before them modifies."""
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
-        if items[noun + 1].word not in WORDS.marks_and_feathers and items[noun].word not in WORDS.ordinals:
+        if (
+            items[noun + 1].word not in WORDS.marks_and_feathers
+            and items[noun].word not in WORDS.ordinals
+        ):
             break
         noun += 1
-        if noun + 1 < len(items) and items[noun + 1].word in WORDS.be:  # `a red bill feathers are black`
+        if (
+            noun + 1 < len(items) and items[noun + 1].word in WORDS.be
+        ):  # `a red bill feathers are black`
             return None
     return noun if _ends_phrase(text, items, noun) else None
 
@@ -134,20 +172,32 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
 
 
 def _is_predicate(items: list[TextItem], adjective: int) -> bool:
-    """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
+    """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no
+    red wings.
+    """
     stops = WORDS.function_words - WORDS.joins - GRADES
-    before = (item.word for item in reversed(items[:adjective]) if item.kind == "noun" or item.word in stops)
+    before = (
+        item.word
+        for item in reversed(items[:adjective])
+        if item.kind == "noun" or item.word in stops
+    )
     return next(before, "") in WORDS.verbs
 
 
 def _opens_clause(items: list[TextItem], noun: int) -> bool:
-    """Return whether a verb follows the nouns from ``noun`` on: `the crown is red throat and belly are blue`."""
-    after = (item.word for item in items[noun:] if item.kind != "noun" and item.word not in WORDS.joins)
+    """Return whether a verb follows the nouns from ``noun`` on: `the crown is red throat and belly
+    are blue`.
+    """
+    after = (
+        item.word for item in items[noun:] if item.kind != "noun" and item.word not in WORDS.joins
+    )
     return next(after, "") in WORDS.verbs
 
 
 def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[TextItem]:
-    """Return the adjectives before a noun, coordinated or of different lexicons; [] if they are a predicate."""
+    """Return the adjectives before a noun, coordinated or of different lexicons; [] if they are a
+    predicate.
+    """
     if noun == 0 or items[noun - 1].kind not in MODIFYING:
         return []
     if _is_predicate(items, noun - 1) and _opens_clause(items, noun):
@@ -163,7 +213,9 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
 
 
 def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | None:
-    """Return the adjective joined to the item at ``i``; in a stack, also one of another lexicon (`a long red bill`)."""
+    """Return the adjective joined to the item at ``i``; in a stack, also one of another lexicon (`a
+    long red bill`).
+    """
     if is_stack and i and {items[i].kind, items[i - 1].kind} == set(MODIFYING):
         return i - 1
     return _joined(items, i, -1, *MODIFYING)
@@ -184,10 +236,11 @@ def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
 
 
 def _has_predicate(items: list[TextItem], noun: int) -> bool:
-    """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
+    """Return whether a coordinated noun has a predicate of its own: `black head and wings that are
+    white`.
 
-    A relative clause without a listed adjective does not count: `brown tarsus and feet that is flappy`. A color of its
-    own does: `black head and wings of a brown color`.
+    A relative clause without a listed adjective does not count: `brown tarsus and feet that is
+    flappy`. A color of its own does: `black head and wings of a brown color`.
     """
     if _color_of(items, noun):
         return True
@@ -202,12 +255,16 @@ def _of_pattern(items: list[TextItem], noun: int) -> TextItem | None:
     """Return the adjective of a pattern's ground: black in `black with white speckled feathers`."""
     if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
         return None
-    is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(items, noun - 4)
+    is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(
+        items, noun - 4
+    )
     return items[noun - 4] if is_phrase else None
 
 
 def _before_noun(text: str, items: list[TextItem]) -> Reading:
-    """Return the pairs with the adjective before the noun: `black and white wings`, `white breast and belly`."""
+    """Return the pairs with the adjective before the noun: `black and white wings`, `white breast
+    and belly`.
+    """
     pairs: Reading = []
     for index, item in enumerate(items):
         adjectives = _adjectives_before(text, items, index) if item.kind == "noun" else []
@@ -220,24 +277,36 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
 
 
 def _is_subject(items: list[TextItem], noun: int) -> bool:
-    """Return whether the noun heads `whose …`, or `the …` or `its …` that does not follow a preposition."""
+    """Return whether the noun heads `whose …`, or `the …` or `its …` that does not follow a
+    preposition.
+    """
     passed = WORDS.joins | WORDS.sides
     i = noun - 1
     # `the bird's upper wings`
-    while i >= 0 and (items[i].kind != "other" or items[i].word in passed or items[i].word.endswith(("'s", "’s"))):
+    while i >= 0 and (
+        items[i].kind != "other" or items[i].word in passed or items[i].word.endswith(("'s", "’s"))
+    ):
         i -= 1
     if i >= 0 and items[i].word == "whose":
         return True
-    return i >= 0 and items[i].word in WORDS.owners and (i == 0 or items[i - 1].word not in WORDS.prepositions)
+    return (
+        i >= 0
+        and items[i].word in WORDS.owners
+        and (i == 0 or items[i - 1].word not in WORDS.prepositions)
+    )
 
 
 def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
-    """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to nape are`.
+    """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to
+    nape are`.
 
-    [] if one of them has an adjective: in `a black crown and nape that are gray`, the crown is ambiguous.
+    [] if one of them has an adjective: in `a black crown and nape that are gray`, the crown is
+    ambiguous.
     """
     others = []
-    while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
+    while (other := _span_top(items, noun)) is not None or (
+        other := _joined(items, noun, -1, "noun")
+    ) is not None:
         others.append(noun := other)
     has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {
         "and",
@@ -248,14 +317,18 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
 
 
 def _span_top(items: list[TextItem], noun: int) -> int | None:
-    """Return the noun from which a span extends down to ``noun``: crown in `the crown down to the nape`."""
+    """Return the noun from which a span extends down to ``noun``: crown in `the crown down to the
+    nape`.
+    """
     i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
     before = [item.word for item in items[max(0, i - 2) : i]]
     return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
 
 
 def _predicate_start(items: list[TextItem], noun: int) -> int | None:
-    """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
+    """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in
+    `wings that are`.
+    """
     i = noun + 1
     is_relative = i < len(items) and items[i].word in WORDS.relatives
     start = _after_verb(items, i + is_relative)
@@ -271,7 +344,9 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
 
 
 def _after_verb(items: list[TextItem], i: int) -> int | None:
-    """Return where the predicate after a verb at ``i`` begins: after `is`, `has turned` or `appears to be`."""
+    """Return where the predicate after a verb at ``i`` begins: after `is`, `has turned` or `appears
+    to be`.
+    """
     words = [item.word for item in items[i : i + 3]]
     if len(words) == 3 and words[0] in WORDS.raising and words[1:] == ["to", "be"]:
         return i + 3
@@ -282,8 +357,18 @@ def _after_verb(items: list[TextItem], i: int) -> int | None:
 
 
 def _coordinated(items: list[TextItem], start: int) -> list[int]:
-    """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and mostly brown`."""
-    passed = GRADES | SUFFIXES | WORDS.joins | WORDS.indefinite_articles | WORDS.painted | WORDS.becoming | {"of"}
+    """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and
+    mostly brown`.
+    """
+    passed = (
+        GRADES
+        | SUFFIXES
+        | WORDS.joins
+        | WORDS.indefinite_articles
+        | WORDS.painted
+        | WORDS.becoming
+        | {"of"}
+    )
     places: list[int] = []
     i = start
     while i < len(items):
@@ -298,7 +383,9 @@ def _coordinated(items: list[TextItem], start: int) -> list[int]:
 
 
 def _as_predicate(items: list[TextItem]) -> Reading:
-    """Return the pairs with the adjective as predicate: `the bill is black and white`, `wings that are brown`."""
+    """Return the pairs with the adjective as predicate: `the bill is black and white`, `wings that
+    are brown`.
+    """
     pairs: Reading = []
     for index, item in enumerate(items):
         start = _predicate_start(items, index) if item.kind == "noun" else None
@@ -307,14 +394,20 @@ def _as_predicate(items: list[TextItem]) -> Reading:
         nouns = [items[noun] for noun in (index, *_other_subjects(items, index))]
         for i in _coordinated(items, start):
             following = items[i + 1].word if i + 1 < len(items) else ""
-            ends = not following[:1].isalnum() or following in WORDS.function_words or COLOR.match(following)
+            ends = (
+                not following[:1].isalnum()
+                or following in WORDS.function_words
+                or COLOR.match(following)
+            )
             if ends and items[i].kind == "adjective":
                 pairs += [(items[i], noun) for noun in nouns]
     return pairs
 
 
 def _color_of(items: list[TextItem], noun: int) -> list[TextItem]:
-    """Return the adjectives in the color of a noun: `wings of a bright yellow color`, `a belly in white color`."""
+    """Return the adjectives in the color of a noun: `wings of a bright yellow color`, `a belly in
+    white color`.
+    """
     if noun + 1 == len(items) or items[noun + 1].word not in ("of", "in"):
         return []
     places = _coordinated(items, noun + 2)
@@ -345,7 +438,8 @@ def _without_suffixes(items: list[TextItem]) -> list[TextItem]:
 
 
 def stated(text: str, items: list[TextItem]) -> Reading:
-    """Return the adjective and noun of every pair that word order states, as the module's docstring defines.
+    """Return the adjective and noun of every pair that word order states, as the module's docstring
+    defines.
 
     A pair that the text denies (``denials``) is not stated.
     """
@@ -353,7 +447,11 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     pairs = _before_noun(text, plain) + _as_predicate(plain) + _with_color(plain)
     reached = denied([item.word for item in items], [item.kind for item in items])
     starts = {items[i].start for i in reached}
-    return [(adjective, noun) for adjective, noun in pairs if starts.isdisjoint((adjective.start, noun.start))]
+    return [
+        (adjective, noun)
+        for adjective, noun in pairs
+        if starts.isdisjoint((adjective.start, noun.start))
+    ]
 
 
 def near(items: list[TextItem]) -> Reading:
@@ -379,22 +477,33 @@ def _replaced(word: str, endings: Iterable[tuple[str, str]]) -> set[str]:
 def possible_forms(noun: str) -> set[str]:
     """Return the words that may be forms of a noun, by their endings alone.
 
-    They are its plurals, its singulars if it is a plural itself, and the nouns with the same plural: whoever takes
-    `vases` for a plural of `vas` calls a `vase` a `vas`.
+    They are its plurals, its singulars if it is a plural itself, and the nouns with the same
+    plural: whoever takes `vases` for a plural of `vas` calls a `vase` a `vas`.
     """
-    endings = [("", "s"), *((end, other) for end, others in WORDS.plural_endings.items() for other in others)]
+    endings = [
+        ("", "s"),
+        *((end, other) for end, others in WORDS.plural_endings.items() for other in others),
+    ]
     singulars = _replaced(noun, [(other, end) for end, other in endings])
     regular = plural(noun)
-    with_same = {word for word in (regular[:-1], regular[:-2], f"{regular[:-3]}y") if plural(word) == regular}
+    with_same = {
+        word for word in (regular[:-1], regular[:-2], f"{regular[:-3]}y") if plural(word) == regular
+    }
     return _replaced(noun, endings) | singulars | with_same | {regular}
 
 
 def reader_of(
-    heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
+    heldout: Iterable[str],
+    adjectives: Mapping[str, str],
+    nouns: Mapping[str, str] | None,
+    compounds: Lexicon | None,
 ) -> Reader:
-    """Return a reader of these adjectives and nouns; without ``nouns``, of held-out nouns and their possible forms."""
+    """Return a reader of these adjectives and nouns; without ``nouns``, of held-out nouns and their
+    possible forms.
+    """
     compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
-    # The lexicons by which pairs are extracted, so that a change of them reruns the steps that read.
+    # The lexicons by which pairs are extracted, so that a change of them reruns the steps that
+    # read.
     modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
     if nouns is None:
         held = {split_pair(pair)[1] for pair in heldout}
@@ -407,17 +516,26 @@ def reader_of(
 
 
 def swap_faults(
-    caption: tuple[list[TextItem], Reading], swapped: tuple[list[TextItem], Reading], changes: Sequence[dict[str, Any]],
+    caption: tuple[list[TextItem], Reading],
+    swapped: tuple[list[TextItem], Reading],
+    changes: Sequence[dict[str, Any]],
     heldout: Collection[tuple[str, str]],
-) -> list[str]:  # fmt: skip
-    """Return the faults in the words of a swapped caption; the texts are as ``Reader.pairs`` returns them."""
+) -> list[str]:
+    """Return the faults in the words of a swapped caption; the texts are as ``Reader.pairs``
+    returns them.
+    """
     faults = []
     (items, pairs), (new_items, new_pairs) = caption, swapped
-    if [i.word for i in items if i.kind == "noun"] != [i.word for i in new_items if i.kind == "noun"]:
+    if [i.word for i in items if i.kind == "noun"] != [
+        i.word for i in new_items if i.kind == "noun"
+    ]:
         faults.append("the nouns changed")
     # Further pairs that only the swapped caption states must be held out, too.
     added = word_pairs(new_pairs) - word_pairs(pairs) - set(heldout)
-    faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
+    faults += [
+        f"it also says {adjective}_{noun}, which is not held out"
+        for adjective, noun in sorted(added)
+    ]
     changed = {change["start"]: change["noun"] for change in changes}
     if any(a.start in changed and n.word != changed[a.start] for a, n in pairs):
         faults.append("the adjective is also about another noun")

@@ -1,9 +1,9 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
 
-Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change. Adjectives that
-exclude the original one are preferred, because a photograph of a small wing may also show a flat one. Pairs that would
-dominate are avoided if a caption has another candidate. Published swapped captions are used unchanged; the audit
-reports their faults.
+Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change.
+Adjectives that exclude the original one are preferred, because a photograph of a small wing may
+also show a flat one. Pairs that would dominate are avoided if a caption has another candidate.
+Published swapped captions are used unchanged; the audit reports their faults.
 """
 
 import json
@@ -53,7 +53,8 @@ class Candidate(NamedTuple):
 def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
     """Return which mentions of a noun change together; [] if they cannot.
 
-    A noun with adjectives in two places stays consistent only if all change, so all must have the same adjective.
+    A noun with adjectives in two places stays consistent only if all change, so all must have the
+    same adjective.
     """
     if len({m.noun_start for m in mentions}) == 1:
         return [(m,) for m in mentions]
@@ -67,9 +68,13 @@ def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
 
 
 def candidates_of(
-    text: str, mentions: Sequence[Mention], partners: Mapping[str, Sequence[str]], adjectives: Mapping[str, str],
-    nouns: Collection[str], reasons: Counter[str],
-) -> list[Candidate]:  # fmt: skip
+    text: str,
+    mentions: Sequence[Mention],
+    partners: Mapping[str, Sequence[str]],
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
+    reasons: Counter[str],
+) -> list[Candidate]:
     """Return the possible changes of a caption, in the order of the text.
 
     Args:
@@ -91,7 +96,9 @@ def candidates_of(
             for new in partners[noun]:
                 objections = (objection(caption, m, new, adjectives, nouns) for m in group)
                 is_contradicted = contradiction(caption, group, new, mentions)
-                reason = "contradiction" if is_contradicted else next(filter(None, objections), None)
+                reason = (
+                    "contradiction" if is_contradicted else next(filter(None, objections), None)
+                )
                 if reason:
                     reasons[reason] += 1
                 else:
@@ -100,18 +107,24 @@ def candidates_of(
 
 
 def choose_changes(
-    offers: Sequence[Sequence[str]], preferred: Sequence[Collection[int]], generator: np.random.Generator
+    offers: Sequence[Sequence[str]],
+    preferred: Sequence[Collection[int]],
+    generator: np.random.Generator,
 ) -> list[list[int]]:
-    """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
-    would dominate.
+    """Return the places of the offered pairs to make in each caption: of one noun, and of further
+    nouns unless a pair would dominate.
 
-    Only ``preferred`` places of a caption are chosen from. A caption takes its rarest pair so far, captions with the
-    fewest pairs first; then captions move to a rarer pair as long as this evens out the counts. Further nouns of a
-    caption are changed unless a pair would become more frequent than the most frequent one.
+    Only ``preferred`` places of a caption are chosen from. A caption takes its rarest pair so far,
+    captions with the fewest pairs first; then captions move to a rarer pair as long as this evens
+    out the counts. Further nouns of a caption are changed unless a pair would become more frequent
+    than the most frequent one.
     """
     # A seeded order breaks ties between captions and between candidates.
     shuffled = [generator.permutation(len(row)).tolist() for row in offers]
-    places = [[place for place in row if place in allowed] for row, allowed in zip(shuffled, preferred, strict=True)]
+    places = [
+        [place for place in row if place in allowed]
+        for row, allowed in zip(shuffled, preferred, strict=True)
+    ]
     order = generator.permutation(len(offers)).tolist()
     order.sort(key=lambda i: len({offers[i][place] for place in places[i]}))
     counts: Counter[str] = Counter()
@@ -146,15 +159,25 @@ def choose_changes(
 
 
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the text."""
+    """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the
+    text.
+    """
     caption = Wording(text)
-    places = sorted((start, end, c.noun, old, c.new) for c in changes for start, end, old in c.places)
+    places = sorted(
+        (start, end, c.noun, old, c.new) for c in changes for start, end, old in c.places
+    )
     result, copied = "", 0
     records: list[dict[str, Any]] = []
     for start, end, noun, old, new in places:
         for word in caption.words:
-            if word.text in WORDS.indefinite_articles and text[word.end : start].isspace() and word.start >= copied:
-                result += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
+            if (
+                word.text in WORDS.indefinite_articles
+                and text[word.end : start].isspace()
+                and word.start >= copied
+            ):
+                result += text[copied : word.start] + cased(
+                    article(new), text[word.start : word.start + 1]
+                )
                 copied = word.end
         result += text[copied:start]
         record = {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end}
@@ -167,20 +190,32 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
 def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
-    ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
+    ordered = pairs.sort_values(
+        ["image_id", "caption_id", "adjective_start", "noun_start", "adjective"]
+    )
     # Lists, because iterating over a column of strings takes several times as long.
-    for image, number, *mention in zip(*(ordered[name].tolist() for name in PAIRS.columns), strict=True):
+    for image, number, *mention in zip(
+        *(ordered[name].tolist() for name in PAIRS.columns), strict=True
+    ):
         mentions[image, number].append(Mention(*mention))
     return mentions
 
 
 def _offered(
-    text: str, candidates: Sequence[Candidate], reader: Reader, held: Collection[tuple[str, str]], reasons: Counter[str]
+    text: str,
+    candidates: Sequence[Candidate],
+    reader: Reader,
+    held: Collection[tuple[str, str]],
+    reasons: Counter[str],
 ) -> list[Candidate]:
     """Return the candidates without faults by word order (``swap_faults``)."""
     read = reader.pairs(text)
     swaps = [(candidate, *apply(text, [candidate])) for candidate in candidates]
-    offered = [of for of, swapped, changes in swaps if not swap_faults(read, reader.pairs(swapped), changes, held)]
+    offered = [
+        of
+        for of, swapped, changes in swaps
+        if not swap_faults(read, reader.pairs(swapped), changes, held)
+    ]
     reasons["order of words disagrees"] += len(candidates) - len(offered)
     return offered
 
@@ -188,8 +223,8 @@ def _offered(
 def choose_swaps(
     offers: pd.DataFrame, adjectives: Lexicon | str, seed: int, dataset: str, composition: str
 ) -> tuple[Iterator[pd.DataFrame], Counter[str], int]:
-    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts; their number by pair; and how many of them
-    are exclusive.
+    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts; their number by pair; and
+    how many of them are exclusive.
     """
     lexicon = find_lexicon(adjectives, "adjectives")
     names: list[list[str]] = []
@@ -209,7 +244,9 @@ def choose_swaps(
     def parts() -> Iterator[pd.DataFrame]:
         for begin in range(0, len(offers), PART):
             records = []
-            for row, (*caption, of_caption) in enumerate(offers[begin : begin + PART].itertuples(index=False), begin):
+            for row, (*caption, of_caption) in enumerate(
+                offers[begin : begin + PART].itertuples(index=False), begin
+            ):
                 candidates = [Candidate(*offer) for offer in json.loads(of_caption)]
                 swap = apply(caption[2], [candidates[place] for place in chosen[row]])
                 records.append((*caption, *swap, entries[row], is_exclusive[row]))
@@ -219,44 +256,75 @@ def choose_swaps(
 
 
 def count_swaps(
-    entries: Mapping[str, int], captions: int, heldout: Collection[str], where: str, quiet: bool = False, **more: Any
+    entries: Mapping[str, int],
+    captions: int,
+    heldout: Collection[str],
+    where: str,
+    quiet: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Return and, unless ``quiet``, log the content of swapped.json; ``captions``: number of those of test_seen."""
+    """Return and, unless ``quiet``, log the content of swapped.json; ``captions``: number of those
+    of test_seen.
+    """
     swapped = sum(entries.values())
     if not swapped and not quiet:
-        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
+        log.warning(
+            "warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where
+        )
     if not quiet:
         log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
     if "exclusive" in more and not quiet:
-        log.info("%s: in %d of them, each new adjective excludes the original one", where, more["exclusive"])
+        log.info(
+            "%s: in %d of them, each new adjective excludes the original one",
+            where,
+            more["exclusive"],
+        )
     pairs = {pair: entries.get(pair, 0) for pair in heldout}
     return {"captions": captions, "swapped": swapped, "pairs": pairs, **more}
 
 
 def offer_swaps(
-    captions: Blocks, pairs: Blocks, splits: pd.DataFrame, heldout: Collection[str], adjectives: Lexicon | str,
-    nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, known_nouns: Collection[str] = (),
-) -> tuple[pd.DataFrame, int, Counter[str]]:  # fmt: skip
-    """Return the captions of test_seen that can be swapped (``tables.OFFERS``), sorted, the number of all captions of
-    test_seen, and counts of unchanged mentions by reason; arguments of ``swap_adjectives``.
+    captions: Blocks,
+    pairs: Blocks,
+    splits: pd.DataFrame,
+    heldout: Collection[str],
+    adjectives: Lexicon | str,
+    nouns: Lexicon | str | None = None,
+    compounds: Lexicon | None = None,
+    known_nouns: Collection[str] = (),
+) -> tuple[pd.DataFrame, int, Counter[str]]:
+    """Return the captions of test_seen that can be swapped (``tables.OFFERS``), sorted, the number
+    of all captions of test_seen, and counts of unchanged mentions by reason; arguments of
+    ``swap_adjectives``.
 
-    Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen (``nouns_of``). Swaps
-    that, by word order, state another pair are not offered.
+    Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen
+    (``nouns_of``). Swaps that, by word order, state another pair are not offered.
     """
     forms, noun_forms = forms_of(adjectives, nouns)
-    reader, all_nouns = reader_of(heldout, forms, noun_forms, compounds), {*known_nouns, *(noun_forms or ())}
+    reader, all_nouns = (
+        reader_of(heldout, forms, noun_forms, compounds),
+        {*known_nouns, *(noun_forms or ())},
+    )
     held = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
     for adjective, noun in sorted(held):
         partners[noun].append(adjective)
-    seen, number, reasons = splits.loc[splits["split"] == "test_seen", "image_id"], 0, Counter[str]()
+    seen, number, reasons = (
+        splits.loc[splits["split"] == "test_seen", "image_id"],
+        0,
+        Counter[str](),
+    )
     offers = [empty_table(OFFERS)]
     for block in in_blocks(captions, pairs):
         texts, occurrences = (table[table["image_id"].isin(seen)] for table in block)
         number += len(texts)
         mentions, rows = mentions_by_caption(occurrences), list[tuple[str, int, str, str]]()
-        for image, caption, text in texts.sort_values(CAPTION_KEY)[[*CAPTION_KEY, "text"]].itertuples(index=False):
-            candidates = candidates_of(text, mentions[image, caption], partners, forms, all_nouns, reasons)
+        for image, caption, text in texts.sort_values(CAPTION_KEY)[
+            [*CAPTION_KEY, "text"]
+        ].itertuples(index=False):
+            candidates = candidates_of(
+                text, mentions[image, caption], partners, forms, all_nouns, reasons
+            )
             if offered := candidates and _offered(text, candidates, reader, held, reasons):
                 rows.append((image, caption, text, json.dumps(offered)))
         if rows:
@@ -266,36 +334,56 @@ def offer_swaps(
 
 @checked
 def swap_adjectives(
-    captions: Captions, pairs: Pairs, splits: Splits, heldout: PairNames,
-    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    seed: Whole = 0, dataset: str = "dataset", composition: str = "composition", quiet: bool = False,
-) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    captions: Captions,
+    pairs: Pairs,
+    splits: Splits,
+    heldout: PairNames,
+    adjectives: Lexicon | str,
+    nouns: Lexicon | str | None = None,
+    compounds: Lexicon | None = None,
+    *,
+    seed: Whole = 0,
+    dataset: str = "dataset",
+    composition: str = "composition",
+    quiet: bool = False,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
     Args:
         captions: all, as ``extract_pairs`` takes them.
         pairs, splits: as in ``tables``: all occurrences, and the split of each image.
         heldout: the held-out pairs.
-        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs
+            are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         dataset, composition: names for the random stream and for messages.
         quiet: log nothing.
 
     Returns:
-        The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
+        The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of
+        swapped.json.
 
     Raises:
-        UserError: a row of pairs or splits is not among captions, or an argument is refused (docs/library.md).
+        UserError: a row of pairs or splits is not among captions, or an argument is refused
+            (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits)
     require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
-    offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
+    offers, number, reasons = offer_swaps(
+        captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns
+    )
     parts, entries, exclusive = choose_swaps(offers, adjectives, seed, dataset, composition)
     swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)
     summary = count_swaps(
-        entries, number, heldout, f"{dataset}/{composition}", quiet, exclusive=exclusive,
-        left_alone=dict(sorted(reasons.items())), seed=seed,
-    )  # fmt: skip
+        entries,
+        number,
+        heldout,
+        f"{dataset}/{composition}",
+        quiet,
+        exclusive=exclusive,
+        left_alone=dict(sorted(reasons.items())),
+        seed=seed,
+    )
     return swapped, summary

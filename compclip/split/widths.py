@@ -1,13 +1,15 @@
 """Estimate the width of a score's interval on each test split, before anything is trained.
 
-The sampling units are the held-out pairs. With n prompts of m images, including n_k of pair k, a mean has the variance
+The sampling units are the held-out pairs. With n prompts of m images, including n_k of pair k, a
+mean has the variance
 
     s² = σ² / K + (1 + (n/m − 1) ρ) / (4 n),    K = n² / Σ n_k²
 
-K is the effective number of pairs (Kish 1965): the number of equally frequent pairs with the same variance. The second
-part is the largest variance of a fraction, 1/4, with the design effect of images that have several prompts. The
-interval is the mean ± t s, with Satterthwaite's degrees of freedom (K − 1 for the pairs). test_seen has no held-out
-pairs, so only the second part. docs/widths.md compares this with measured intervals.
+K is the effective number of pairs (Kish 1965): the number of equally frequent pairs with the same
+variance. The second part is the largest variance of a fraction, 1/4, with the design effect of
+images that have several prompts. The interval is the mean ± t s, with Satterthwaite's degrees of
+freedom (K − 1 for the pairs). test_seen has no held-out pairs, so only the second part.
+docs/widths.md compares this with measured intervals.
 """
 
 import math
@@ -29,7 +31,8 @@ WIDE = 0.175
 
 # How to narrow the intervals, by the source of the held-out pairs.
 WIDTH_REMEDIES = {
-    "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, or add captions",
+    "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, "
+    "or add captions",
     "config": "list more pairs, and more frequent ones, in split.heldout.pairs, or add captions",
     "divergence": "raise split.divergence.test or add captions",
     "published": "the published split has no more pairs and images",
@@ -42,7 +45,8 @@ def effective_pairs(counts: pd.Series) -> float:
 
 
 def half_width(prompts: int, images: int, pairs: float | None = None) -> float | None:
-    """Return half the expected width of the 95 % interval; None if there is only one pair or one image.
+    """Return half the expected width of the 95 % interval; None if there is only one pair or one
+    image.
 
     ``pairs`` is the effective number of held-out pairs; None if the split has none.
     """
@@ -56,7 +60,9 @@ def half_width(prompts: int, images: int, pairs: float | None = None) -> float |
 
 
 def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
-    """Return the sizes of a test split and its expected half width. ``prompts``: its rows of ``tables.PROMPTS``."""
+    """Return the sizes of a test split and its expected half width. ``prompts``: its rows of
+    ``tables.PROMPTS``.
+    """
     counts = prompts["pair"].dropna().value_counts()
     images = prompts["image_id"].nunique()
     result: dict[str, Any] = {"prompts": len(prompts), "images": images}
@@ -84,9 +90,15 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
     ``heldout``: content of heldout.json.
     """
     splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
-    wide = [named_width(split, row) for split, row in splits.items() if (row["half_width"] or math.inf) > WIDE]
+    wide = [
+        named_width(split, row)
+        for split, row in splits.items()
+        if (row["half_width"] or math.inf) > WIDE
+    ]
     chosen = heldout.get("chosen", {})
-    remedy = more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
+    remedy = (
+        more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
+    )
     return {
         "level": LEVEL,
         "pair_sd": PAIR_SD,
@@ -97,8 +109,12 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
 
 
 def named_width(split: str, row: Mapping[str, Any]) -> str:
-    """Return a split's half width and the numbers that decide it, as text. ``row``: of ``estimate_split``."""
-    numbers = f"pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,}, images: {row['images']:,}"
+    """Return a split's half width and the numbers that decide it, as text. ``row``: of
+    ``estimate_split``.
+    """
+    numbers = (
+        f"pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,}, images: {row['images']:,}"
+    )
     return f"{split} {points(row['half_width'])} ({numbers})"
 
 

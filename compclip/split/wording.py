@@ -1,7 +1,7 @@
 """Rules on the wording of English captions around an adjective: which words a swap may change.
 
-The rules come from reading swapped captions of real birds. They concern words, not compositions: for a user's lexicon,
-the rules for its words apply.
+The rules come from reading swapped captions of real birds. They concern words, not compositions:
+for a user's lexicon, the rules for its words apply.
 """
 
 import re
@@ -47,7 +47,10 @@ class Wording:
 
     @cached_property
     def words(self) -> list[CaptionWord]:
-        return [CaptionWord(m.group().lower(), m.start(), m.end()) for m in CAPTION_WORD.finditer(self.text)]
+        return [
+            CaptionWord(m.group().lower(), m.start(), m.end())
+            for m in CAPTION_WORD.finditer(self.text)
+        ]
 
     @cached_property
     def lower(self) -> list[str]:
@@ -61,7 +64,9 @@ class Wording:
         return inside[0], inside[-1]
 
     def beside(self, index: int, step: int) -> str:
-        """Return the word next to ``index`` (step -1 or 1), "" if more than spaces, a hyphen or a slash is between."""
+        """Return the word next to ``index`` (step -1 or 1), "" if more than spaces, a hyphen or a
+        slash is between.
+        """
         other = index + step
         if not 0 <= other < len(self.words):
             return ""
@@ -70,7 +75,9 @@ class Wording:
         return self.words[other].text if gap.strip() in ("", "-", "/") else ""
 
     def coordinated(self, first: int, last: int, steps: tuple[int, ...] = (-1, 1)) -> list[str]:
-        """Return the words joined to the words ``first`` to ``last`` by a comma or a word like `and`."""
+        """Return the words joined to the words ``first`` to ``last`` by a comma or a word like
+        `and`.
+        """
         joined = []
         for step in steps:
             index = first if step < 0 else last
@@ -116,7 +123,9 @@ class _Place:
 
 def article(word: str) -> str:
     """Return ``a`` or ``an``, by the sound of ``word``."""
-    vowel = word[:1].lower() in "aeiou" and not word.lower().startswith(tuple(WORDS.consonant_sounds))
+    vowel = word[:1].lower() in "aeiou" and not word.lower().startswith(
+        tuple(WORDS.consonant_sounds)
+    )
     return "an" if vowel else "a"
 
 
@@ -132,26 +141,38 @@ def contradicts(a: str, b: str) -> bool:
     return b in WORDS.contradictions.get(a, ()) or a in WORDS.contradictions.get(b, ())
 
 
-def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
-    """Return whether the rest of the caption, with these ``mentions``, contradicts ``new`` (canonical).
+def contradiction(
+    caption: Wording, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]
+) -> bool:
+    """Return whether the rest of the caption, with these ``mentions``, contradicts ``new``
+    (canonical).
 
     ``new`` replaces the adjective of ``changed``, which are mentions of one noun and one adjective.
     """
     noun, old = changed[0].noun, changed[0].adjective
     is_whole = noun in WORDS.whole_bird or old not in WORDS.stacking and noun == "feather"
-    others = {m.adjective for m in mentions if m.noun == noun or is_whole and m.noun in WORDS.whole_bird} - {old}
+    others = {
+        m.adjective for m in mentions if m.noun == noun or is_whole and m.noun in WORDS.whole_bird
+    } - {old}
     if any(contradicts(new, other) for other in others):
         return True
     if old in WORDS.stacking:
         return False
-    # `a black bird with black feathers`, `an orange flower with petals that are orange near the center`.
-    wholes = [whole for whole in (WORDS.whole_bird | {"feather"}, WORDS.whole_flower) if noun in whole]
+    # `a black bird with black feathers`, `an orange flower with petals that are orange near the
+    # center`.
+    wholes = [
+        whole for whole in (WORDS.whole_bird | {"feather"}, WORDS.whole_flower) if noun in whole
+    ]
     if any(m.adjective == old and m.noun in whole - {noun} for whole in wholes for m in mentions):
         return True
     words = caption.lower
     places = {caption.at(m.start, m.end) for m in changed}
     for i, word in enumerate(words):
-        if word == old and (i, i) not in places and WORDS.everywhere.intersection(words[max(0, i - 2) : i + 3]):
+        if (
+            word == old
+            and (i, i) not in places
+            and WORDS.everywhere.intersection(words[max(0, i - 2) : i + 3])
+        ):
             return True
     # `a red bill, not a blue one`, `black except for its red bill`.
     excluding = WORDS.exceptions | WORDS.scopes["n"] | WORDS.scopes["d"] | WORDS.scopes["l"]
@@ -159,10 +180,19 @@ def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentio
 
 
 def objection(
-    caption: Wording, mention: Mention, new: str, adjectives: Mapping[str, str], nouns: Collection[str]
+    caption: Wording,
+    mention: Mention,
+    new: str,
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
 ) -> str | None:
-    """Return the reason why a mention's adjective cannot become ``new`` (canonical); None if it can."""
-    adjective, noun = caption.at(mention.start, mention.end), caption.at(mention.noun_start, mention.noun_end)
+    """Return the reason why a mention's adjective cannot become ``new`` (canonical); None if it
+    can.
+    """
+    adjective, noun = (
+        caption.at(mention.start, mention.end),
+        caption.at(mention.noun_start, mention.noun_end),
+    )
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
         return "not a plain word"
@@ -183,26 +213,43 @@ def objection(
 
 
 def _in_phrase(place: _Place) -> bool:
-    """Return whether the adjective is part of a phrase: `jet black`, `curved down`, `sharply pointed`."""
+    """Return whether the adjective is part of a phrase: `jet black`, `curved down`, `sharply
+    pointed`.
+    """
     before = place.before
-    if before in WORDS.fixed_before or before in WORDS.no_swap_after or place.after in WORDS.no_swap_before:
+    if (
+        before in WORDS.fixed_before
+        or before in WORDS.no_swap_after
+        or place.after in WORDS.no_swap_before
+    ):
         return True
     is_adverb = before.endswith("ly") and before not in place.nouns  # `belly` is a noun
     return place.is_stacking and is_adverb and before not in WORDS.degree_adverbs
 
 
 def _beside_another(place: _Place, new: str) -> bool:
-    """Return whether a color is beside another one, or would be joined to itself: `black and black wings`."""
+    """Return whether a color is beside another one, or would be joined to itself: `black and black
+    wings`.
+    """
     beside = place.before, place.after
-    if any(word.endswith("ish") or word in place.adjectives or word in WORDS.unlisted_colors for word in beside):
+    if any(
+        word.endswith("ish") or word in place.adjectives or word in WORDS.unlisted_colors
+        for word in beside
+    ):
         return True
-    return new in {place.adjectives.get(word) for word in place.caption.coordinated(place.first, place.last)}
+    return new in {
+        place.adjectives.get(word) for word in place.caption.coordinated(place.first, place.last)
+    }
 
 
 def _in_comparison(place: _Place, new: str) -> bool:
-    """Return whether the adjective is in a comparison, or the caption compares by its degree or that of ``new``."""
+    """Return whether the adjective is in a comparison, or the caption compares by its degree or
+    that of ``new``.
+    """
     words, last = place.words, place.last
-    measured = words[last + 1 : last + 2] == ["in"] and WORDS.measures.intersection(words[last + 2 : last + 3])
+    measured = words[last + 1 : last + 2] == ["in"] and WORDS.measures.intersection(
+        words[last + 2 : last + 3]
+    )
     if measured or _compared(words, place.first, last):
         return True
     both = {place.mention.adjective, new}
@@ -214,11 +261,16 @@ def _in_comparison(place: _Place, new: str) -> bool:
 
 
 def _compared(words: list[str], first: int, last: int) -> bool:
-    """Return whether words are part of a comparison: `longer than`, `as long as`, `long compared to`."""
+    """Return whether words are part of a comparison: `longer than`, `as long as`, `long compared
+    to`.
+    """
     if WORDS.comparisons.intersection(words[max(0, first - REACH) : last + 1 + REACH]):
         return True
     # `a long tail for its size`.
-    if any(a == "for" and b in WORDS.possessives for a, b in pairwise(words[last + 1 : last + 2 + REACH])):
+    if any(
+        a == "for" and b in WORDS.possessives
+        for a, b in pairwise(words[last + 1 : last + 2 + REACH])
+    ):
         return True
     # `as long as`, `almost long as`, but not `long as well as`.
     if words[last + 1 : last + 2] == ["as"] and words[last + 2 : last + 3] != ["well"]:
@@ -247,20 +299,25 @@ def _predicate_of_another(place: _Place) -> bool:
     # `a bird with a yellow crown is white`: the bird is white.
     if words[last + 1] in WORDS.simple_copulas and "with" in words[max(0, first - 4) : first]:
         return True
-    # `a white breast and brown on its side`: a color as a noun; `feathers that are gray and white speckled`.
+    # `a white breast and brown on its side`: a color as a noun; `feathers that are gray and white
+    # speckled`.
     following = next((word for word in words[place.last + 1 :] if word not in WORDS.colored), "")
     return following in WORDS.surfaces or not place.is_stacking and _is_pattern(following)
 
 
 def _participle_of_another(place: _Place) -> bool:
-    """Return whether `headed` has more than its adjective: `black headed and tailed`, `small white headed bird`."""
+    """Return whether `headed` has more than its adjective: `black headed and tailed`, `small white
+    headed bird`.
+    """
     allowed = frozenset() if place.is_stacking else WORDS.coordinators.union(place.adjectives)
     joined = place.caption.coordinated(place.noun_last, place.noun_last, steps=(1,))
     return not allowed.issuperset(place.between) or any(map(_in_ed, joined))
 
 
 def _shared_with_next(place: _Place) -> bool:
-    """Return whether a noun shares the adjective: `black head and tail`, but not `black head and tail that is red`."""
+    """Return whether a noun shares the adjective: `black head and tail`, but not `black head and
+    tail that is red`.
+    """
     joined = place.caption.coordinated(place.noun_last, place.noun_last, steps=(1,))
     if joined and joined[0] in WORDS.sides:  # `white throat and upper breast`
         return True
@@ -270,16 +327,24 @@ def _shared_with_next(place: _Place) -> bool:
 
 
 def _noun_continues(place: _Place) -> bool:
-    """Return whether the noun is the first of several: `a yellow eye line`, `a black tail lower belly`."""
+    """Return whether the noun is the first of several: `a yellow eye line`, `a black tail lower
+    belly`.
+    """
     after = place.after_noun
-    if after and after not in WORDS.neutral_nouns and (after in place.nouns or after in WORDS.sides or _in_ed(after)):
+    if (
+        after
+        and after not in WORDS.neutral_nouns
+        and (after in place.nouns or after in WORDS.sides or _in_ed(after))
+    ):
         return True
     # `a large head size`, `a huge wing white span`.
     return not WORDS.sizes.isdisjoint(place.words[place.noun_last + 1 : place.noun_last + 3])
 
 
 def _phrase_breaks(place: _Place) -> bool:
-    """Return whether the adjective's phrase ends before the noun: `shades of yellow and patches`, `yellow bird has`."""
+    """Return whether the adjective's phrase ends before the noun: `shades of yellow and patches`,
+    `yellow bird has`.
+    """
     between = place.between
     if between and (between[-1] in WORDS.coordinators or not WORDS.breaks.isdisjoint(between)):
         return True
@@ -287,14 +352,20 @@ def _phrase_breaks(place: _Place) -> bool:
 
 
 def _ends_predicate(place: _Place) -> bool:
-    """Return whether the adjective ends a predicate: `a bill that is black and black and white wings`."""
+    """Return whether the adjective ends a predicate: `a bill that is black and black and white
+    wings`.
+    """
     words, start = place.words, place.first - 1
     while start >= 0 and (words[start] in place.adjectives or words[start] in WORDS.joins):
         start -= 1
     if start < 0:
         return False
     # `an eyering that is very black and small feet`.
-    is_degree = start > 0 and words[start - 1] in WORDS.simple_copulas and words[start] not in WORDS.phrase_starts
+    is_degree = (
+        start > 0
+        and words[start - 1] in WORDS.simple_copulas
+        and words[start] not in WORDS.phrase_starts
+    )
     return words[start] in WORDS.simple_copulas or is_degree
 
 

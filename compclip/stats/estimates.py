@@ -1,4 +1,6 @@
-"""Scores and their differences with both intervals: for the same pairs and judges, and for new ones."""
+"""Scores and their differences with both intervals: for the same pairs and judges, and for new
+ones.
+"""
 
 from dataclasses import dataclass
 
@@ -6,14 +8,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compclip.core.errors import require
-from compclip.core.inputs import Differences, Ends, Fractions, MaybeNames, Names, checked, require_length
+from compclip.core.inputs import (
+    Differences,
+    Ends,
+    Fractions,
+    MaybeNames,
+    Names,
+    checked,
+    require_length,
+)
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
 
 @dataclass(frozen=True)
 class TwoIntervals:
-    """A value with two 95 % intervals: *same pairs* resamples images alone, *new pairs* also pairs and judges.
+    """A value with two 95 % intervals: *same pairs* resamples images alone, *new pairs* also pairs
+    and judges.
 
     Its text shows the interval for new pairs.
     """
@@ -52,7 +63,10 @@ def _by_judge(values: ArrayLike) -> np.ndarray:
 
 
 def _cells(
-    by_judge: np.ndarray, images: ArrayLike, pairs: ArrayLike | None, known: np.ndarray | bool = True
+    by_judge: np.ndarray,
+    images: ArrayLike,
+    pairs: ArrayLike | None,
+    known: np.ndarray | bool = True,
 ) -> crossed.Cells:
     """Return the cells of the means over judges of entries with a ``known`` value."""
     n = len(by_judge)
@@ -61,10 +75,13 @@ def _cells(
 
 
 @checked
-def estimate_score(values: Fractions, images: Names, pairs: MaybeNames | None = None) -> ScoreEstimate:
+def estimate_score(
+    values: Fractions, images: Names, pairs: MaybeNames | None = None
+) -> ScoreEstimate:
     """Estimate a score, the mean over entries of fractions such as hits, and its 95 % intervals.
 
-    *New pairs* covers other pairs and judges, *same pairs* other images of these pairs and judges (docs/intervals.md).
+    *New pairs* covers other pairs and judges, *same pairs* other images of these pairs and judges
+    (docs/intervals.md).
 
     Args:
         values: (n,) from 0 to 1; by J judges (n, J). Entries with NaN are skipped.
@@ -93,27 +110,47 @@ def estimate_score(values: Fractions, images: Names, pairs: MaybeNames | None = 
 
 @checked
 def compare_scores(
-    a: Differences, b: Differences, images: Names, pairs: MaybeNames | None = None, *, b_images: Names | None = None,
-    b_pairs: MaybeNames | None = None, ends: Ends | None = None,
-) -> ScoreDifference:  # fmt: skip
+    a: Differences,
+    b: Differences,
+    images: Names,
+    pairs: MaybeNames | None = None,
+    *,
+    b_images: Names | None = None,
+    b_pairs: MaybeNames | None = None,
+    ends: Ends | None = None,
+) -> ScoreDifference:
     """Estimate the difference of two scores, a minus b, with its 95 % intervals and its p-value.
 
     Args:
         a, b: (n,) values of the same entries; by J judges (n, J).
         images, pairs: (n,) as of ``estimate_score``.
-        b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then unpaired.
-        ends: the smallest and the largest difference that an unsampled pair can have. None: minus the mean of b, and
-            the mean of a; if the values are differences themselves, state the possible range.
+        b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then
+            unpaired.
+        ends: the smallest and the largest difference that an unsampled pair can have. None: minus
+            the mean of b, and the mean of a; if the values are differences themselves, state the
+            possible range.
 
     Raises:
         UserError: an argument is refused (docs/library.md).
     """
     of_a, of_b = _by_judge(a), _by_judge(b)
-    require(of_a.shape[1] == of_b.shape[1], "b", f"expected {of_a.shape[1]} judges, as of a, got {of_b.shape[1]}")
+    require(
+        of_a.shape[1] == of_b.shape[1],
+        "b",
+        f"expected {of_a.shape[1]} judges, as of a, got {of_b.shape[1]}",
+    )
     is_fraction = min(of_a.min(), of_b.min()) >= 0
-    require(is_fraction or ends, "ends", "required for values below 0", "give the range of a difference")
+    require(
+        is_fraction or ends, "ends", "required for values below 0", "give the range of a difference"
+    )
     require_length(len(of_a), "values of a", images=images, pairs=pairs)
-    require_length(len(of_a) if b_images is None else len(of_b), "values", b=of_b, b_images=b_images, b_pairs=b_pairs)
+    require_length(
+        len(of_a) if b_images is None else len(of_b),
+        "values",
+        b=of_b,
+        b_images=b_images,
+        b_pairs=b_pairs,
+    )
     value, judges = float(of_a.mean() - of_b.mean()), of_a.mean(axis=0) - of_b.mean(axis=0)
     if b_images is None:
         cells = [_cells(of_a - of_b, images, pairs)]

@@ -1,7 +1,8 @@
 """Bootstrap intervals that resample images, since one image has several captions and draws.
 
-A score is a mean over entries, weighted if entries are balanced. Entries of an image are resampled together, with
-unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0 or 1 has an exact interval.
+A score is a mean over entries, weighted if entries are balanced. Entries of an image are resampled
+together, with unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0
+or 1 has an exact interval.
 """
 
 from dataclasses import dataclass
@@ -17,14 +18,18 @@ INDICES = 1 << 17
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference of means, with the ends of its interval; None if there are fewer than two images."""
+    """A mean or a difference of means, with the ends of its interval; None if there are fewer than
+    two images.
+    """
 
     value: float
     low: float | None
     high: float | None
 
     def __str__(self) -> str:
-        return f"{self.value:.3f}" + (f" [{self.low:.3f}, {self.high:.3f}]" if self.low is not None else "")
+        return f"{self.value:.3f}" + (
+            f" [{self.low:.3f}, {self.high:.3f}]" if self.low is not None else ""
+        )
 
 
 def exact(value: float, trials: int) -> Estimate:
@@ -37,13 +42,16 @@ def exact(value: float, trials: int) -> Estimate:
 
 def number_names(names: ArrayLike) -> np.ndarray:
     """Return (n,): the number of each name in the order of the distinct names; -1 for None."""
-    # Sorting only the distinct names is faster: a million entries may belong to a few thousand images.
+    # Sorting only the distinct names is faster: a million entries may belong to a few thousand
+    # images.
     index, distinct = pd.factorize(np.asarray(names, dtype=object))
     return np.append(np.argsort(np.argsort(distinct.astype(str))), -1)[index]
 
 
 def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Return (resamples, columns): sums (m, columns) over m images drawn with replacement in each resample."""
+    """Return (resamples, columns): sums (m, columns) over m images drawn with replacement in each
+    resample.
+    """
     m = len(sums)
     columns = np.ascontiguousarray(sums.T)
     result = np.empty((resamples, len(columns)))
@@ -56,7 +64,11 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
 
 
 def mean(
-    images: np.ndarray, values: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
+    images: np.ndarray,
+    values: np.ndarray,
+    weights: np.ndarray,
+    resamples: int,
+    generator: np.random.Generator,
 ) -> Estimate:
     """Return the weighted mean of entries' values, (n,) with n >= 1, and its interval."""
     index = number_names(images)
@@ -72,11 +84,17 @@ def mean(
 
 
 def share(
-    images: np.ndarray, hits: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
+    images: np.ndarray,
+    hits: np.ndarray,
+    weights: np.ndarray,
+    resamples: int,
+    generator: np.random.Generator,
 ) -> Estimate:
-    """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its interval.
+    """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its
+    interval.
 
-    If all are 1 or all are 0, all resamples are equal; the interval is then exact, with as many trials as images.
+    If all are 1 or all are 0, all resamples are equal; the interval is then exact, with as many
+    trials as images.
     """
     hits = np.asarray(hits, np.float64)
     weighted = hits[weights > 0]

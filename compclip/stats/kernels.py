@@ -6,8 +6,11 @@ from numba import njit
 
 # Weights are integers, whose sums are exact in any order, so the compiler may vectorize them.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
-def sum_better(values: np.ndarray, own: np.ndarray, weights: np.ndarray, better: np.ndarray, equal: np.ndarray) -> None:
-    """Sum the ``weights`` (k,) of each row of ``values`` (n, k) where it exceeds ``own`` (n,), and where it equals it.
+def sum_better(
+    values: np.ndarray, own: np.ndarray, weights: np.ndarray, better: np.ndarray, equal: np.ndarray
+) -> None:
+    """Sum the ``weights`` (k,) of each row of ``values`` (n, k) where it exceeds ``own`` (n,), and
+    where it equals it.
 
     A comparison with NaN is false: such a value counts as better, so NaN loses.
 

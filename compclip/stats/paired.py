@@ -1,4 +1,6 @@
-"""Paired tests: McNemar's exact test of two sets of answers to the same items, and Holm's correction."""
+"""Paired tests: McNemar's exact test of two sets of answers to the same items, and Holm's
+correction.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +8,9 @@ import numpy as np
 
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
-    """Return p of McNemar's exact test (1947) for two sets of right or wrong answers (n,) to the same items."""
+    """Return p of McNemar's exact test (1947) for two sets of right or wrong answers (n,) to the
+    same items.
+    """
     from scipy import stats  # slow to import
 
     a, b = np.asarray(a, bool), np.asarray(b, bool)

@@ -4,4 +4,6 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # A checkout has it beside the package, an installed package inside.
-LEXICONS = next(folder for folder in (_PACKAGE.parent / "lexicons", _PACKAGE / "lexicons") if folder.is_dir())
+LEXICONS = next(
+    folder for folder in (_PACKAGE.parent / "lexicons", _PACKAGE / "lexicons") if folder.is_dir()
+)

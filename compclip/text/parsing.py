@@ -21,11 +21,15 @@ from compclip.core.progress import Progress
 T = TypeVar("T")
 LOOKUP_BATCH = 4096  # texts per look-up in the cache
 CHUNK = 256  # texts per task of a worker
-STORED = 2.0  # seconds between two writes of values: keys are random, so each write changes many pages
+STORED = (
+    2.0  # seconds between two writes of values: keys are random, so each write changes many pages
+)
 
 
 class Parser(Protocol):
-    """``keys`` returns the cache keys of texts, which cover everything that the values of ``parse`` depend on."""
+    """``keys`` returns the cache keys of texts, which cover everything that the values of ``parse``
+    depend on.
+    """
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
@@ -66,7 +70,8 @@ def _parse_all(parser: Parser, texts: Sequence[str], processes: int) -> Iterator
             yield from pool.map(_work, chunks)
         except BrokenProcessPool as error:
             raise UserError(
-                f"--processes {processes}: a worker was killed, probably out of memory; run again to resume"
+                f"--processes {processes}: a worker was killed, probably out of memory; run again "
+                "to resume"
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
@@ -76,7 +81,9 @@ def _slices(items: Sequence[T], size: int) -> list[Sequence[T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def _fill(parser: Parser, cache: Cache, texts: Mapping[bytes, str], processes: int, unit: str) -> None:
+def _fill(
+    parser: Parser, cache: Cache, texts: Mapping[bytes, str], processes: int, unit: str
+) -> None:
     """Parse the texts whose keys are not cached."""
     new, parsed = list[bytes](), list[tuple[bytes, bytes]]()
     for keys in _slices([*texts], LOOKUP_BATCH):
@@ -108,7 +115,13 @@ def parse_texts(
     """
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     with Cache(cache) as stored:
-        _fill(parser, stored, {k: text for k, text in zip(keys, texts, strict=True) if k}, processes, unit)
+        _fill(
+            parser,
+            stored,
+            {k: text for k, text in zip(keys, texts, strict=True) if k},
+            processes,
+            unit,
+        )
         for some in _slices(keys, LOOKUP_BATCH):
             known = stored.get([*{k: None for k in some if k}])
             yield from (None if k is None else known[k] for k in some)

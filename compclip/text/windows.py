@@ -1,8 +1,9 @@
 """Compute the token vectors of a spaCy pipeline once for each distinct window of tokens.
 
-A layer of spaCy's window encoder reads a token and its two neighbors, so a vector of the fourth layer depends on nine
-tokens. Captions often repeat such windows, above all short ones. The layers are spaCy's own; a row of their matrix
-products does not depend on the other rows, so the vectors equal spaCy's bit for bit, in any batch.
+A layer of spaCy's window encoder reads a token and its two neighbors, so a vector of the fourth
+layer depends on nine tokens. Captions often repeat such windows, above all short ones. The layers
+are spaCy's own; a row of their matrix products does not depend on the other rows, so the vectors
+equal spaCy's bit for bit, in any batch.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class _Layer:
         self.vectors = np.zeros((1, width), np.float32)
 
     def find(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing new ones."""
+        """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing new
+        ones.
+        """
         known, positions = len(self.positions), self.positions
         size, data = inputs.shape[1] * inputs.itemsize, inputs.tobytes()
         keys = (data[start : start + size] for start in range(0, len(data), size))
@@ -83,7 +86,9 @@ class _Windows:
         for maxout in self.maxouts:
             self.layers.append(_Layer(self.width, partial(_convolve, self.layers[-1], maxout)))
 
-    def __call__(self, model: Model, docs: Sequence[Doc], is_train: bool) -> tuple[list[np.ndarray], Callable]:
+    def __call__(
+        self, model: Model, docs: Sequence[Doc], is_train: bool
+    ) -> tuple[list[np.ndarray], Callable]:
         if max(len(layer.positions) for layer in self.layers) > MOST_WINDOWS:
             self.clear()
         embedding, *convolutions = self.layers
@@ -102,7 +107,9 @@ class _Windows:
 
 
 def share_windows(nlp: Language) -> None:
-    """Make ``nlp`` compute each distinct window once, if its Tok2Vec has the architecture of spaCy's small models."""
+    """Make ``nlp`` compute each distinct window once, if its Tok2Vec has the architecture of
+    spaCy's small models.
+    """
     from thinc.api import Model, NumpyOps
 
     if "tok2vec" not in nlp.pipe_names:
@@ -110,6 +117,13 @@ def share_windows(nlp: Language) -> None:
     pipe: Any = nlp.get_pipe("tok2vec")
     config = nlp.config["components"]["tok2vec"]
     parts = config | config["model"]
-    is_known = all(known.items() <= parts.get(name, {}).items() for name, known in ARCHITECTURES.items())
+    is_known = all(
+        known.items() <= parts.get(name, {}).items() for name, known in ARCHITECTURES.items()
+    )
     if is_known and type(pipe.model.ops) is NumpyOps:
-        pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims={"nO": pipe.model.get_dim("nO")})
+        pipe.model = Model(
+            "windows",
+            _Windows(pipe.model),
+            layers=[pipe.model],
+            dims={"nO": pipe.model.get_dim("nO")},
+        )

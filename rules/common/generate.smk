@@ -3,7 +3,9 @@ from compclip.generate.generator import GENERATOR_KINDS, load_kind
 
 
 def one_of(names):
-    """A pattern of these names; without names, one that never matches and has no ?, which addresses use."""
+    """A pattern of these names; without names, one that never matches and has no ?, which
+    addresses use.
+    """
     return "|".join(names) or "$."
 
 
@@ -12,18 +14,25 @@ def kind_of(generator):
     return load_kind(GENERATORS[generator].kind)
 
 
-# Generators of a known skill, which are not ranked; those that record what they draw; those that run a model by torch.
-CONTROLS = [name for name, generator in GENERATORS.items() if generator.kind not in ("folder", "diffusers")]
+# Generators of a known skill, which are not ranked; those that record what they draw; those that
+# run a model by torch.
+CONTROLS = [
+    name for name, generator in GENERATORS.items() if generator.kind not in ("folder", "diffusers")
+]
 WITH_SCENES = [name for name in GENERATORS if kind_of(name).SCENES]
 WITH_MODEL = [name for name in GENERATORS if kind_of(name).MODEL]
 
 
 def generator_tables(wildcards):
     """The tables that the generator's kind reads."""
-    of_composition = dict.fromkeys(("splits", "swapped", "prompts", "variants"), f"{DATA}/{wildcards.composition}")
+    of_composition = dict.fromkeys(
+        ("splits", "swapped", "prompts", "variants"), f"{DATA}/{wildcards.composition}"
+    )
     files = {name: f"{folder}/{name}.parquet" for name, folder in of_composition.items()}
     files["pairs"] = pairs_table(wildcards)
-    return [files.get(name, f"{DATA}/{name}.parquet") for name in kind_of(wildcards.generator).TABLES]
+    return [
+        files.get(name, f"{DATA}/{name}.parquet") for name in kind_of(wildcards.generator).TABLES
+    ]
 
 
 def kind_settings(wildcards):
@@ -34,11 +43,17 @@ def kind_settings(wildcards):
 def generator_contents(wildcards):
     """A fingerprint of the user's files that the generator reads."""
     has_files = kind_of(wildcards.generator).fingerprint
-    return kind_contents(wildcards.generator, kind_settings(wildcards).model_dump_json()) if has_files else ""
+    return (
+        kind_contents(wildcards.generator, kind_settings(wildcards).model_dump_json())
+        if has_files
+        else ""
+    )
 
 
 @cache
 def kind_contents(generator, settings):
-    """The same, once for compositions with equal settings: a folder may contain a million images."""
+    """The same, once for compositions with equal settings: a folder may contain a million
+    images.
+    """
     kind = kind_of(generator)
     return kind.fingerprint(kind.Settings.model_validate_json(settings), CONFIG.cache)

@@ -7,4 +7,6 @@ HUMAN_OUTPUTS = []
 if CONFIG.human:
     # generators whose images are shown
     SHOWN_GENERATORS = CONFIG.human.generators or list(GENERATORS)
-    HUMAN_OUTPUTS = of_compositions("human/tasks.json", *(["human/analysis.json"] if CONFIG.human.answers else []))
+    HUMAN_OUTPUTS = of_compositions(
+        "human/tasks.json", *(["human/analysis.json"] if CONFIG.human.answers else [])
+    )

@@ -2,7 +2,9 @@
 from compclip.judge.config import Training as JudgeTraining
 
 # The folders of all judges.
-JUDGE_FOLDERS = expand(f"{JUDGED}/judges/{{judge}}", judge=CONFIG.judges, composition=CONFIG.compositions)
+JUDGE_FOLDERS = expand(
+    f"{JUDGED}/judges/{{judge}}", judge=CONFIG.judges, composition=CONFIG.compositions
+)
 JUDGE_FOLDERS = list(dict.fromkeys(JUDGE_FOLDERS))
 
 
@@ -18,7 +20,9 @@ def of_judged(*names):
 
 
 def training_params(judge):
-    """The params of every training except code, settings and seed; each of several GPUs has a process."""
+    """The params of every training except code, settings and seed; each of several GPUs has a
+    process.
+    """
     params = {"processes": judge.gpus, "threads": CONFIG.threads, "halves": CONFIG.seeds.halves}
     return params | {"results": PLACE["results"], "cache": undecisive(CONFIG.cache)}
 
@@ -27,11 +31,17 @@ def training_resources(judge):
     """The resources of a training, on one host; a machine without a GPU trains too."""
     gpus = 0 if judge.device == "cpu" else judge.gpus
     resources = {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
-    return resources | {"mem_mb": growing(8000 * judge.gpus), "runtime": growing(720), "torch": TORCH_SLOTS}
+    return resources | {
+        "mem_mb": growing(8000 * judge.gpus),
+        "runtime": growing(720),
+        "torch": TORCH_SLOTS,
+    }
 
 
 def gpu_of(device):
-    """The number of GPUs of a step that runs a model on this device: one, or none if there is no GPU."""
+    """The number of GPUs of a step that runs a model on this device: one, or none if there is no
+    GPU.
+    """
     return 0 if device == "cpu" else 1
 
 
@@ -42,4 +52,9 @@ def model_params(device):
 
 def model_resources(device, memory, minutes=60):
     """The resources of a step that runs a model on this device, with ``memory`` in MB."""
-    return {"mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu_of(device), "torch": TORCH_SLOTS}
+    return {
+        "mem_mb": growing(memory),
+        "runtime": growing(minutes),
+        "gpu": gpu_of(device),
+        "torch": TORCH_SLOTS,
+    }

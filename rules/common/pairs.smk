@@ -3,13 +3,16 @@ from compclip.text.lexicon import SHARED, lexicons_of
 from workflow_scripts.layout import Layout
 
 
-# The folder of the pairs of a composition with its own lexicons; "" for those that share the data set's.
+# The folder of the pairs of a composition with its own lexicons; "" for those that share the data
+# set's.
 wildcard_constraints:
     own=f"(({'|'.join(name for name in CONFIG.compositions if name not in SHARED)})/)?",
 
 
 def read_lexicons(wildcards):
-    """The lexicons that are used to read captions: for one composition, or for those that share the pairs."""
+    """The lexicons that are used to read captions: for one composition, or for those that share
+    the pairs.
+    """
     place = Path(workflow.basedir, "lexicons", "adjectives")
     name = wildcards.get("own", wildcards.get("composition"))
     names = lexicons_of(name.rstrip("/"), place) if name else SHARED

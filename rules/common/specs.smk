@@ -14,10 +14,17 @@ if CONFIG.specs:
 
 
 def long_captions():
-    """Return training captions, their images, growing test captions and their images: the user's, or the sketches'."""
+    """Return training captions, their images, growing test captions and their images: the
+    user's, or the sketches'.
+    """
     data = CONFIG.specs.data
     if data is None:
-        return [f"{SPECS}/examples.parquet", f"{DATA}/images", f"{SPECS}/steps.parquet", f"{DATA}/images"]
+        return [
+            f"{SPECS}/examples.parquet",
+            f"{DATA}/images",
+            f"{SPECS}/steps.parquet",
+            f"{DATA}/images",
+        ]
     pairs = [(data.examples, data.images), (data.increments, data.increment_images or data.images)]
     beside = [images or os.path.dirname(file) or "." for file, images in pairs]
     return [local(path) for (file, _), folder in zip(pairs, beside) for path in (file, folder)]

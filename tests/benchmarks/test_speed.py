@@ -1,4 +1,6 @@
-"""The benchmarks of speed and scale, in small: both sides do the same, and figures of a run are read."""
+"""The benchmarks of speed and scale, in small: both sides do the same, and figures of a run are
+read.
+"""
 
 import dataclasses
 import json
@@ -23,7 +25,9 @@ from workflow_scripts.workflow.config import load_config
 
 def test_both_ways_give_the_same_scores(results: Path, tmp_path: Path) -> None:
     generators = ["faithful", "memorizer"]
-    plain_score.main(results / DATASET, COMPOSITION, "0", tmp_path / "plain.json", generators, candidates=10)
+    plain_score.main(
+        results / DATASET, COMPOSITION, "0", tmp_path / "plain.json", generators, candidates=10
+    )
     plain = json.loads((tmp_path / "plain.json").read_text())
     assert len(plain) == 2 and 0 < plain["faithful"]["test_swapped"]["exact"] < 1
     assert largest_difference(results / DATASET / COMPOSITION / "scores" / "0", plain) < 1e-4
@@ -43,11 +47,16 @@ def test_both_loops_learn_the_same_and_another_choice_is_found() -> None:
     data = judge_training.draw_data(24)
     data.settings.update(batch=8, captions=2)
     for steps, tolerance in judge_training.TOLERANCES.items():
-        losses = (loop(data.head(8 * steps), 1)[0] for loop in (judge_training.ours, judge_training.plain_training))
+        losses = (
+            loop(data.head(8 * steps), 1)[0]
+            for loop in (judge_training.ours, judge_training.plain_training)
+        )
         np.testing.assert_allclose(*losses, rtol=tolerance)
 
 
-def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(tmp_path: Path, first_run: Project) -> None:
+def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(
+    tmp_path: Path, first_run: Project
+) -> None:
     figures = default_run.measure(first_run.root / "results")
     assert {"train_judge", "make_table"} <= figures["CPU seconds"].keys()
     assert figures["ours"] > 0 and figures["n"] >= len(figures["CPU seconds"]) > 10
@@ -55,7 +64,9 @@ def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(tmp_path: Path
     for part, size in (("images", 10_000), ("captions", 30)):
         load_config(scale.config_of(part, size, None, tmp_path))
     rows = [row | {"images": 10} for row in scale.measured_rules(first_run.root / "results")]
-    slower = [row | {"images": 100, "CPU seconds": 100 * max(row["CPU seconds"], 1)} for row in rows]
+    slower = [
+        row | {"images": 100, "CPU seconds": 100 * max(row["CPU seconds"], 1)} for row in rows
+    ]
     table = scale.growth_table([*rows, *slower], "images")
     assert len(table.splitlines()) == 2 + 2 * len(rows)
     line = next(line for line in table.splitlines() if "train_judge" in line and " 100 " in line)
@@ -65,12 +76,20 @@ def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(tmp_path: Path
 
 @pytest.mark.slow
 def test_both_ways_find_the_same_pairs() -> None:
-    texts = [f"this bird has a {color} {noun}." for color in ("red", "dark brown") for noun in ("bill", "eye ring")]
+    texts = [
+        f"this bird has a {color} {noun}."
+        for color in ("red", "dark brown")
+        for noun in ("bill", "eye ring")
+    ]
     texts += ["its wings are long and pointed", "the bill"]
-    captions = pd.DataFrame({"image_id": [f"i{n // 2}" for n in range(6)], "caption_id": [0, 1] * 3, "text": texts})
+    captions = pd.DataFrame(
+        {"image_id": [f"i{n // 2}" for n in range(6)], "caption_id": [0, 1] * 3, "text": texts}
+    )
     measured = parse.measure(captions=pd.concat([captions, captions]).assign(class_id="bird"))
     assert (measured["n"], measured["unit"]) == (6, "captions/s")
-    assert min(measured["ratio"], measured["bound"], measured["cpu_s"], measured["baseline_cpu_s"]) > 0
+    assert (
+        min(measured["ratio"], measured["bound"], measured["cpu_s"], measured["baseline_cpu_s"]) > 0
+    )
 
 
 def test_captions_are_distinct_as_many_as_asked_and_joined_by_bird(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Styles change pictures and nothing else, laws draw what they name, and verdicts are checked by one rule."""
+"""Styles change pictures and nothing else, laws draw what they name, and verdicts are checked by
+one rule.
+"""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,9 @@ def prompts() -> Prompts:
     pairs = ["red_bill", "red_wing", "tan_bill", "tan_wing"] * 50
     table = pd.DataFrame({"split": ["test_seen", "test_unseen"] * 100, "pair": pairs})
     table[["adjective", "noun"]] = table["pair"].str.split("_", expand=True)
-    return Prompts(table, np.linspace(0, 1, 200), np.linspace(1, 0, 200), (table["noun"] == "bill").to_numpy())
+    return Prompts(
+        table, np.linspace(0, 1, 200), np.linspace(1, 0, 200), (table["noun"] == "bill").to_numpy()
+    )
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -34,7 +38,12 @@ def test_a_law_draws_seen_prompts_as_asked_unless_it_says_so(name: str, prompts:
 
 def test_fractions_of_laws(prompts: Prompts) -> None:
     shares = {
-        name: np.mean([DRAWN[kind] for kind in LAWS[name](prompts, np.random.default_rng(1))[prompts.held_out]])
+        name: np.mean(
+            [
+                DRAWN[kind]
+                for kind in LAWS[name](prompts, np.random.default_rng(1))[prompts.held_out]
+            ]
+        )
         for name in LAWS
     }
     assert shares["composes all"] == 1 and shares["composes nothing"] == 0

@@ -11,13 +11,24 @@ from compclip.core import plugins
 from compclip.core.code import ROOT
 
 LEARNING = {"torch", "open_clip", "spacy", "scipy"}
-SLOW = {"open_clip", "torchvision", "timm", "transformers", "torch._dynamo", "torch._inductor", "scipy", "matplotlib"}
+SLOW = {
+    "open_clip",
+    "torchvision",
+    "timm",
+    "transformers",
+    "torch._dynamo",
+    "torch._inductor",
+    "scipy",
+    "matplotlib",
+}
 
 
 def loaded(program: str) -> set[str]:
     """Return the names of the modules after a program in a new process."""
     program += "\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())
 
 
@@ -45,14 +56,23 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        *((name, LITTLE) for name in ("split.export", "generate.generate_images", "score.score_oracle")),
+        *(
+            (name, LITTLE)
+            for name in ("split.export", "generate.generate_images", "score.score_oracle")
+        ),
         *((names, {"torch", "open_clip", "diffusers", "transformers"}) for names in PLUGINS),
         *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
-        ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
+        (
+            "workflow_scripts.report.make_table workflow_scripts.runs.join_tables",
+            {*LEARNING, "matplotlib", "PIL"},
+        ),
         ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),
         ("workflow_scripts.report.draw_scores", LEARNING),
     ],
 )
 def test_steps_import_only_what_they_need(modules: str, unwanted: set[str]) -> None:
-    names = [name if name.startswith("workflow_scripts.") else f"compclip.{name}" for name in modules.split()]
+    names = [
+        name if name.startswith("workflow_scripts.") else f"compclip.{name}"
+        for name in modules.split()
+    ]
     assert not unwanted & loaded(f"import {', '.join(names)}")

@@ -20,15 +20,20 @@ from compclip.dataset.sketch.world import Dice, draw_wild_scene
 NOISE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
 
 
-def preprocess(size: int | tuple[int, int], crop: float | None = None, **settings: Any) -> pixels.Preprocess:
+def preprocess(
+    size: int | tuple[int, int], crop: float | None = None, **settings: Any
+) -> pixels.Preprocess:
     return pixels.Preprocess({**pixels.PREPROCESS, "size": size, **settings}, crop)
 
 
 def test_crop_by_hand_and_the_defaults_of_open_clip() -> None:
-    # The longer side is 40: 30 pixels to each side of the center (60, 50), clipped at the bottom (70).
+    # The longer side is 40: 30 pixels to each side of the center (60, 50), clipped at the bottom
+    # (70).
     assert pixels.crop_around((40, 40, 40, 20), (200, 70), 0.75) == (30, 20, 90, 70)
     assert pixels.crop_around((0, 0, 10, 10), (20, 20), 0.75) == (0, 0, 12, 12)
-    assert list(asdict(open_clip().transform.PreprocessCfg()).items()) == list(pixels.PREPROCESS.items())
+    assert list(asdict(open_clip().transform.PreprocessCfg()).items()) == list(
+        pixels.PREPROCESS.items()
+    )
 
 
 @pytest.mark.parametrize(("size", "mode"), [(64, "shortest"), ((40, 64), "squash")])
@@ -46,7 +51,9 @@ def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode
 
 
 def test_pixels_of_drawn_birds_are_open_clips() -> None:
-    """open_clip resizes a file in its own mode, so a palette image would differ by up to 150 levels."""
+    """open_clip resizes a file in its own mode, so a palette image would differ by up to 150
+    levels.
+    """
     library, ours = open_clip().transform, preprocess(48)
     transform = library.image_transform_v2(library.PreprocessCfg(**ours.cfg), is_train=False)
     for number in range(20):
@@ -60,7 +67,9 @@ def test_pixels_of_drawn_birds_are_open_clips() -> None:
 @pytest.mark.parametrize("by", ["bicubic", "bilinear"])
 @pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
 def test_every_size_is_fitted_as_by_open_clip(mode: str, by: str) -> None:
-    """To the byte, except for the fast path, whose rounding differs; noise has the largest differences."""
+    """To the byte, except for the fast path, whose rounding differs; noise has the largest
+    differences.
+    """
     library, draw = open_clip().transform, np.random.default_rng(0)
     for size in (32, 31, (24, 40)):
         ours = preprocess(size, resize_mode=mode, interpolation=by)
@@ -79,8 +88,12 @@ def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
         items.append((tmp_path / f"{i}.png", (2.0, 3.0, 12.0, 9.0) if i % 4 == 0 else None))
         Image.fromarray(NOISE[i : i + height, :width]).save(items[-1][0])
     small = preprocess(16, 0.75)
-    np.testing.assert_array_equal(small.read(items), np.concatenate([small.read([item]) for item in items]))
+    np.testing.assert_array_equal(
+        small.read(items), np.concatenate([small.read([item]) for item in items])
+    )
     assert small.read([]).shape == (0, 16, 16, 3)
     Image.new("RGB", (300, 1)).save(tmp_path / "line.png")
-    with pytest.raises(UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"):
+    with pytest.raises(
+        UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"
+    ):
         preprocess(16, resize_mode="longest").read([(tmp_path / "line.png", None)])

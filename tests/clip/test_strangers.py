@@ -50,13 +50,17 @@ def harmless(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "x/y"}}
     source = clip_folder(place / "source", cfg)
     tokenizer_of("bert", VIT["text_cfg"]["context_length"], source)
-    save_judge(build(ModelConfig(model=f"local-dir:{source}"), [], 0), "shared", None, place / "judge")
+    save_judge(
+        build(ModelConfig(model=f"local-dir:{source}"), [], 0), "shared", None, place / "judge"
+    )
     return place / "judge"
 
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that a stranger's code writes; nobody answers at a terminal, and nothing is asked there."""
+    """The file that a stranger's code writes; nobody answers at a terminal, and nothing is asked
+    there.
+    """
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked whether code may run"))
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
     return tmp_path / "marker"
@@ -130,47 +134,82 @@ ATTACKS: dict[str, Callable[[Judge], object]] = {
     "as reported": reported_attack,
     "map alone": add_map,
     "map as a list": lambda judge: add_map(judge, value=["mytok.Mine", None]),
-    "map of a config": lambda judge: add_map(judge, "config.json", {"AutoConfig": "mytok.MyConfig"}),
-    "map of a processor": lambda judge: add_map(judge, "processor_config.json", {"AutoProcessor": "mytok.Mine"}),
-    "map of another repository": lambda judge: add_map(judge, value={"AutoTokenizer": ["a/b--mytok.Mine", None]}),
-    "map inside": lambda judge: edit(
-        judge / TOKENIZER / "config.json", lambda content: content.update(text_config={"x": [{"auto_map": "mytok.M"}]})
+    "map of a config": lambda judge: add_map(
+        judge, "config.json", {"AutoConfig": "mytok.MyConfig"}
     ),
-    "map in an escape": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"\\u0061uto_map": "b.C"}'),
-    "map in UTF-16": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"auto_map": "b.C"}', "utf-16"),
-    "map twice": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"auto_map": "b.C", "auto_map": 1}'),
-    "pipelines": lambda judge: edit(judge / TOKENIZER / "config.json", lambda c: c.update(custom_pipelines={"x": {}})),
+    "map of a processor": lambda judge: add_map(
+        judge, "processor_config.json", {"AutoProcessor": "mytok.Mine"}
+    ),
+    "map of another repository": lambda judge: add_map(
+        judge, value={"AutoTokenizer": ["a/b--mytok.Mine", None]}
+    ),
+    "map inside": lambda judge: edit(
+        judge / TOKENIZER / "config.json",
+        lambda content: content.update(text_config={"x": [{"auto_map": "mytok.M"}]}),
+    ),
+    "map in an escape": lambda judge: (judge / TOKENIZER / "config.json").write_text(
+        '{"\\u0061uto_map": "b.C"}'
+    ),
+    "map in UTF-16": lambda judge: (judge / TOKENIZER / "config.json").write_text(
+        '{"auto_map": "b.C"}', "utf-16"
+    ),
+    "map twice": lambda judge: (judge / TOKENIZER / "config.json").write_text(
+        '{"auto_map": "b.C", "auto_map": 1}'
+    ),
+    "pipelines": lambda judge: edit(
+        judge / TOKENIZER / "config.json", lambda c: c.update(custom_pipelines={"x": {}})
+    ),
     "code alone": add_code,
-    "capitals": lambda judge: shutil.copy(judge.parent / "mytok.py", judge / TOKENIZER / "mytok.PY"),
-    "compiled code": lambda judge: (judge / TOKENIZER / "mytok.cpython-311-x86_64-linux-gnu.so").touch(),
+    "capitals": lambda judge: shutil.copy(
+        judge.parent / "mytok.py", judge / TOKENIZER / "mytok.PY"
+    ),
+    "compiled code": lambda judge: (
+        judge / TOKENIZER / "mytok.cpython-311-x86_64-linux-gnu.so"
+    ).touch(),
     "bytecode": lambda judge: (judge / TOKENIZER / "mytok.pyc").touch(),
     "template": lambda judge: (judge / TOKENIZER / "chat_template.jinja").write_text("{{ 1 }}"),
     "no suffix": lambda judge: (judge / TOKENIZER / "mytok").touch(),
     "folder": lambda judge: (judge / TOKENIZER / "mytok.json").mkdir(),
     "pipe": lambda judge: os.mkfifo(judge / TOKENIZER / "mytok.json"),
     "device": lambda judge: (judge / TOKENIZER / "mytok.json").symlink_to("/dev/zero"),
-    "link to code": lambda judge: (judge / TOKENIZER / "mytok.py").symlink_to(judge.parent / "mytok.py"),
+    "link to code": lambda judge: (judge / TOKENIZER / "mytok.py").symlink_to(
+        judge.parent / "mytok.py"
+    ),
     "linked folder": linked_folder,
     "linked config": linked_config,
     "pickle": pickled_tokenizer,
     "text tower": text_tower,
     "text tower without map": text_tower_without_map,
     "tokenizer elsewhere": tokenizer_elsewhere,
-    "argument alone": lambda judge: add_argument(judge, tokenizer_kwargs={"trust_remote_code": True}),
-    "argument of the tokenizer": lambda judge: add_argument(judge, tokenizer_kwargs={"tokenizer_type": "bert"}),
-    "argument of a file": lambda judge: add_argument(judge, tokenizer_kwargs={"gguf_file": "x.gguf"}),
-    "argument inside": lambda judge: add_argument(judge, tokenizer_kwargs={"clean": {"trust_remote_code": True}}),
+    "argument alone": lambda judge: add_argument(
+        judge, tokenizer_kwargs={"trust_remote_code": True}
+    ),
+    "argument of the tokenizer": lambda judge: add_argument(
+        judge, tokenizer_kwargs={"tokenizer_type": "bert"}
+    ),
+    "argument of a file": lambda judge: add_argument(
+        judge, tokenizer_kwargs={"gguf_file": "x.gguf"}
+    ),
+    "argument inside": lambda judge: add_argument(
+        judge, tokenizer_kwargs={"clean": {"trust_remote_code": True}}
+    ),
     "argument of the text tower": lambda judge: add_argument(judge, trust_remote_code=True),
-    "argument of the image tower": lambda judge: add_argument(judge, "vision_cfg", trust_remote_code=True),
+    "argument of the image tower": lambda judge: add_argument(
+        judge, "vision_cfg", trust_remote_code=True
+    ),
     "other arguments": lambda judge: add_argument(judge, model_kwargs={"trust_remote_code": True}),
     "norm": lambda judge: add_argument(judge, norm_kwargs={"device": "cpu"}),
     "activation": lambda judge: add_argument(judge, "vision_cfg", act_kwargs={"inplace": True}),
-    "model": lambda judge: edit(judge / "model.json", lambda c: c["model_cfg"].update(trust_remote_code=True)),
-    "model's mapping": lambda judge: edit(judge / "model.json", lambda c: c["model_cfg"].update(hf_cfg={"a": 1})),
+    "model": lambda judge: edit(
+        judge / "model.json", lambda c: c["model_cfg"].update(trust_remote_code=True)
+    ),
+    "model's mapping": lambda judge: edit(
+        judge / "model.json", lambda c: c["model_cfg"].update(hf_cfg={"a": 1})
+    ),
     "tower": lambda judge: add_argument(judge, tower="os"),
     "tower of a module": lambda judge: add_argument(judge, "vision_cfg", tower="mytok.Mine"),
     "timm": lambda judge: add_argument(judge, "vision_cfg", timm_model_name="mytok:Mine"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -187,9 +226,16 @@ def test_a_strangers_judge_runs_no_code(
 
 def test_compclip_score_runs_no_code(judge: Judge, marker: Path, tmp_path: Path) -> None:
     reported_attack(judge)
-    entries = pd.DataFrame([("a.png", "1", 0, "a bird")], columns=["path", "image_id", "caption_id", "text"])
+    entries = pd.DataFrame(
+        [("a.png", "1", 0, "a bird")], columns=["path", "image_id", "caption_id", "text"]
+    )
     entries.to_csv(tmp_path / "entries.csv", index=False)
-    flags = [f"--entries={tmp_path / 'entries.csv'}", f"--judge={judge}", "--threads=1", "--device=cpu"]
+    flags = [
+        f"--entries={tmp_path / 'entries.csv'}",
+        f"--judge={judge}",
+        "--threads=1",
+        "--device=cpu",
+    ]
     with pytest.raises(UserError, match="mytok.py|auto_map|trust_remote_code"):
         main(parse(ScoreFiles, flags, "compclip score"))
     assert not marker.exists()
@@ -201,12 +247,16 @@ def test_the_judge_works_before_the_attack_and_its_code_would_run(
     """Without the checks, transformers imports the module: the attacks above are real."""
     load_judge(judge, 1, "cpu").encode_texts(["a bird"], 1)
     reported_attack(judge)
-    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(judge.parent / "modules"))
+    monkeypatch.setattr(
+        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(judge.parent / "modules")
+    )
     transformers.AutoTokenizer.from_pretrained(judge / TOKENIZER, trust_remote_code=True)
     assert marker.exists()
 
 
-@pytest.mark.parametrize("change", [{"clean": "whitespace"}, {"strip_sep_token": True}, {"language": None}, {}, None])
+@pytest.mark.parametrize(
+    "change", [{"clean": "whitespace"}, {"strip_sep_token": True}, {"language": None}, {}, None]
+)
 def test_allowed_arguments_of_a_tokenizer(judge: Judge, change: dict[str, Any] | None) -> None:
     add_argument(judge, tokenizer_kwargs=change)
     assert load_judge(judge, 1, "cpu").encode_texts(["a bird"], 1).shape == (1, VIT["embed_dim"])
@@ -231,7 +281,9 @@ def test_every_model_of_open_clip_is_allowed() -> None:
         check_model_cfg(find_model(name)[0])
 
 
-@pytest.mark.parametrize("text", [{"hf_model_name": "somebody/coded"}, {"hf_tokenizer_name": "somebody/coded"}])
+@pytest.mark.parametrize(
+    "text", [{"hf_model_name": "somebody/coded"}, {"hf_tokenizer_name": "somebody/coded"}]
+)
 def test_code_of_the_hub_is_refused(
     text: dict[str, str], marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +297,9 @@ def test_code_of_the_hub_is_refused(
     (model / "refs").mkdir()
     (model / "refs" / "main").write_text(commit)
     (snapshot / "mytok.py").write_text(EVIL.format(marker=str(marker)))
-    (snapshot / "config.json").write_text(json.dumps({"auto_map": {"AutoConfig": "mytok.MyConfig"}}))
+    (snapshot / "config.json").write_text(
+        json.dumps({"auto_map": {"AutoConfig": "mytok.MyConfig"}})
+    )
     (snapshot / "tokenizer_config.json").write_text(json.dumps({"auto_map": TOKENIZER_MAP}))
     cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], **text}}
     with pytest.raises(UserError, match=r"coded.*\.json: auto_map names code"):
@@ -271,9 +325,13 @@ def test_a_saved_judge_has_no_template(tmp_path: Path) -> None:
     folder = clip_folder(tmp_path / "mine", cfg)
     tokenizer_of("bert", VIT["text_cfg"]["context_length"], folder)
     edit(folder / "tokenizer_config.json", lambda content: content.update(chat_template="{{ 1 }}"))
-    save_judge(build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge")
+    save_judge(
+        build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge"
+    )
     load_judge(tmp_path / "judge", 1, "cpu")
-    assert not any(b"{{ 1 }}" in file.read_bytes() for file in (tmp_path / "judge" / TOKENIZER).iterdir())
+    assert not any(
+        b"{{ 1 }}" in file.read_bytes() for file in (tmp_path / "judge" / TOKENIZER).iterdir()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +343,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Judge:
 
 
 def set_key(path: str, value: Any) -> Callable[[Any], None]:
-    """Return a function that sets a key of a nested mapping; ``None`` as value of a required key is null."""
+    """Return a function that sets a key of a nested mapping; ``None`` as value of a required key is
+    null.
+    """
 
     def change(content: Any) -> None:
         *above, last = path.split(".")
@@ -297,18 +357,29 @@ def set_key(path: str, value: Any) -> Callable[[Any], None]:
 
 
 FAULTS = {
-    "preprocess_cfg.interpolation": ["evil", None], "preprocess_cfg.resize_mode": ["evil"],
+    "preprocess_cfg.interpolation": ["evil", None],
+    "preprocess_cfg.resize_mode": ["evil"],
     "preprocess_cfg.size": [32, "48", -1, 0, [48], 1.5, True],
     "preprocess_cfg.mean": [[0, 0], None, "0", [0, 0, float("nan")]],
-    "preprocess_cfg.std": [[0, 0, 0]], "preprocess_cfg.mode": ["L"], "preprocess_cfg.more": [1],
-    "crop": [float("nan"), 500, -1, 0, "1", True], "name": ["a\nb", "\u001b[31m", 5, "", None, "a" * 1000],
-    "model_cfg": [[], None, {}], "model_cfg.text_cfg": [None, []], "preprocess_cfg": [[], {}],
-    "model_cfg.text_cfg.context_length": [1.5, 0, -1, "77"], "model_cfg.text_cfg.vocab_size": [1, "x"],
-}  # fmt: skip
+    "preprocess_cfg.std": [[0, 0, 0]],
+    "preprocess_cfg.mode": ["L"],
+    "preprocess_cfg.more": [1],
+    "crop": [float("nan"), 500, -1, 0, "1", True],
+    "name": ["a\nb", "\u001b[31m", 5, "", None, "a" * 1000],
+    "model_cfg": [[], None, {}],
+    "model_cfg.text_cfg": [None, []],
+    "preprocess_cfg": [[], {}],
+    "model_cfg.text_cfg.context_length": [1.5, 0, -1, "77"],
+    "model_cfg.text_cfg.vocab_size": [1, "x"],
+}
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in FAULTS.items() for value in values])
-def test_the_settings_of_a_judge_are_checked(words: Judge, tmp_path: Path, key: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in FAULTS.items() for value in values]
+)
+def test_the_settings_of_a_judge_are_checked(
+    words: Judge, tmp_path: Path, key: str, value: Any
+) -> None:
     judge = shutil.copytree(words, tmp_path / "judge")
     edit(judge / "model.json", set_key(key, value))
     with pytest.raises(UserError) as raised:
@@ -330,7 +401,9 @@ def test_a_missing_setting_of_a_judge_is_named(words: Judge, tmp_path: Path, key
 
 
 @pytest.mark.parametrize("content", [["a"], {}, [1, 2, 3], None, "words", []])
-def test_the_vocabulary_of_a_judge_fits_its_tower(words: Judge, tmp_path: Path, content: Any) -> None:
+def test_the_vocabulary_of_a_judge_fits_its_tower(
+    words: Judge, tmp_path: Path, content: Any
+) -> None:
     judge = shutil.copytree(words, tmp_path / "judge")
     size = json.loads((judge / "model.json").read_text())["model_cfg"]["text_cfg"]["vocab_size"]
     for other in (content, ["a"] * size):

@@ -23,7 +23,10 @@ def test_vocabulary_leaves_rare_words_unknown() -> None:
 def test_words_are_those_of_the_pattern(texts: list[str]) -> None:
     words = ["a", "b", "'", ".", "-", "ab", "é"]
     ids = tokens.WordTokenizer(words, 9)(texts)
-    expected = [[words.index(w) if w in words else tokens.UNKNOWN for w in tokens.WORD.findall(t)][:8] for t in texts]
+    expected = [
+        [words.index(w) if w in words else tokens.UNKNOWN for w in tokens.WORD.findall(t)][:8]
+        for t in texts
+    ]
     assert ids.tolist() == [row + [tokens.END] + [tokens.PAD] * (8 - len(row)) for row in expected]
 
 
@@ -31,32 +34,51 @@ KINDS = ("words", "open_clip", "bert", "siglip", "clips")
 
 
 def tokenizer_of(kind: str, length: int, folder: Path) -> tuple[tokens.Tokenizer, int, int, int]:
-    """Return a tokenizer that knows ``bird``, its end token, its place in a full row, and how many words fit."""
+    """Return a tokenizer that knows ``bird``, its end token, its place in a full row, and how many
+    words fit.
+    """
     if kind in ("words", "open_clip"):
         words = [*tokens.SPECIAL, "bird"] if kind == "words" else None
         cfg = {"text_cfg": {"context_length": length, **({"tower": "words"} if words else {})}}
         tokenizer = tokens.get_tokenizer(cfg, words)
-        return tokenizer, tokens.END if words else tokenizer.eot_token_id, -1, length - (1 if words else 2)
-    # As in models on the Hugging Face Hub: with a token before the words; with padding that is also the end token; and
-    # in open_clip's mode "clips", in which a special token ends every row.
+        return (
+            tokenizer,
+            tokens.END if words else tokenizer.eot_token_id,
+            -1,
+            length - (1 if words else 2),
+        )
+    # As in models on the Hugging Face Hub: with a token before the words; with padding that is also
+    # the end token; and in open_clip's mode "clips", in which a special token ends every row.
     transformers = pytest.importorskip("transformers")
     library = pytest.importorskip("tokenizers")
     names = ["[PAD]", "[CLS]", "[SEP]", "[BOS]", "[UNK]", "bird"]
-    inner = library.Tokenizer(library.models.WordLevel({name: i for i, name in enumerate(names)}, "[UNK]"))
+    inner = library.Tokenizer(
+        library.models.WordLevel({name: i for i, name in enumerate(names)}, "[UNK]")
+    )
     inner.pre_tokenizer = library.pre_tokenizers.Whitespace()
     if kind != "clips":
         template = "$A [SEP]" if kind == "siglip" else "[CLS] $A [SEP]"
         inner.post_processor = library.processors.TemplateProcessing(
-            single=template, special_tokens=[(name, names.index(name)) for name in ("[CLS]", "[SEP]")]
+            single=template,
+            special_tokens=[(name, names.index(name)) for name in ("[CLS]", "[SEP]")],
         )
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, unk_token="[UNK]", pad_token="[SEP]" if kind == "siglip" else "[PAD]",
-        cls_token="[CLS]", sep_token="[SEP]", bos_token="[BOS]", eos_token="[SEP]",
-    ).save_pretrained(folder)  # fmt: skip
+        tokenizer_object=inner,
+        unk_token="[UNK]",
+        pad_token="[SEP]" if kind == "siglip" else "[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        bos_token="[BOS]",
+        eos_token="[SEP]",
+    ).save_pretrained(folder)
     text_cfg = {"context_length": length, "hf_tokenizer_name": str(folder)}
     mode = {"tokenizer_mode": "clips"} if kind == "clips" else {}
     tokenizer = tokens.get_tokenizer({"text_cfg": {**text_cfg, **mode}}, None)
-    place, fitting = {"bert": (-1, length - 2), "siglip": (-1, length - 1), "clips": (-2, length - 3)}[kind]
+    place, fitting = {
+        "bert": (-1, length - 2),
+        "siglip": (-1, length - 1),
+        "clips": (-2, length - 3),
+    }[kind]
     return tokenizer, 2, place, fitting
 
 
@@ -76,6 +98,10 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(
     assert torch.equal(tokens.tokenize(tokenizer, ["  BIRD bird "])[0], ids[2])
     assert ids[2].tolist().count(end) == (6 if kind == "siglip" else 1)
     for row in range(14):
-        assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [row > fitting]
+        assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [
+            row > fitting
+        ]
     assert tokens.cut_texts(tokenizer, []) == set()
-    assert tokens.cut_texts(tokenizer, captions * 2) == {c for c in captions if len(c.split()) > fitting}
+    assert tokens.cut_texts(tokenizer, captions * 2) == {
+        c for c in captions if len(c.split()) > fitting
+    }

@@ -1,4 +1,6 @@
-"""A one-node Slurm that the tests start and stop themselves, and a copy of the project to run through it."""
+"""A one-node Slurm that the tests start and stop themselves, and a copy of the project to run
+through it.
+"""
 
 import os
 import shutil
@@ -15,10 +17,12 @@ import pytest
 from tests.project import Project
 
 NEEDED = ("munged", "munge", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
-# Slurm finds its settings nowhere else: the executor's plugin takes SLURM_CONF from the steps that it starts.
+# Slurm finds its settings nowhere else: the executor's plugin takes SLURM_CONF from the steps that
+# it starts.
 SETTINGS = Path("/etc/slurm")
-# More memory than the machine may have: what a job asks for is counted against it, and never the test's reason to wait.
-# A job that holds more than it asked for is killed by Slurm itself, which looks once a second.
+# More memory than the machine may have: what a job asks for is counted against it, and never the
+# test's reason to wait. A job that holds more than it asked for is killed by Slurm itself, which
+# looks once a second.
 SLURM_CONF = """
 ClusterName=compclip
 SlurmctldHost={host}(127.0.0.1)
@@ -85,7 +89,11 @@ class Slurm:
         """Start munged, slurmctld and slurmd; ``stack`` stops them and puts settings back."""
         for name in ("state", "spool"):
             (self.folder / name).mkdir(parents=True)
-        values = {"folder": self.folder, "host": socket.gethostname().split(".")[0], "cpus": max(2, os.cpu_count())}
+        values = {
+            "folder": self.folder,
+            "host": socket.gethostname().split(".")[0],
+            "cpus": max(2, os.cpu_count()),
+        }
         SETTINGS.mkdir(exist_ok=True)
         for name, text in (("slurm.conf", SLURM_CONF.format(**values)), ("gres.conf", GRES_CONF)):
             file = SETTINGS / name
@@ -98,7 +106,9 @@ class Slurm:
             run = Path("/run/munge")
             run.mkdir(mode=0o755, exist_ok=True)
             shutil.chown(run, "munge", "munge")
-            self.daemon(stack, "munged", "runuser", "-u", "munge", "--", "munged", "--foreground", "--force")
+            self.daemon(
+                stack, "munged", "runuser", "-u", "munge", "--", "munged", "--foreground", "--force"
+            )
             self.wait("munge", "-n")
         self.daemon(stack, "slurmctld", "slurmctld", "-D", "-i")
         self.wait("scontrol", "ping")
@@ -120,7 +130,9 @@ class Slurm:
             process.wait()
 
     def wait(self, *command: str) -> None:
-        wait_until(lambda: subprocess.run(command, capture_output=True).returncode == 0, " ".join(command))
+        wait_until(
+            lambda: subprocess.run(command, capture_output=True).returncode == 0, " ".join(command)
+        )
 
     def printed(self, *command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()
@@ -131,7 +143,9 @@ class Slurm:
 
     def last(self) -> int:
         """The number of the newest job: how many were submitted, since arrays are not used."""
-        return int(self.printed("scontrol", "show", "config").split("NEXT_JOB_ID")[1].split()[1]) - 1
+        return (
+            int(self.printed("scontrol", "show", "config").split("NEXT_JOB_ID")[1].split()[1]) - 1
+        )
 
     def details(self, job: int) -> dict[str, str]:
         """What ``scontrol show job`` says of a job, key by key."""
@@ -168,20 +182,32 @@ class ClusterProject(Project):
             *(*HURRIED[profile], "--latency-wait", "20", *arguments, "--", target),
         )
 
-    def submit(self, profile: str, config: str, target: str, *arguments: str, check: bool = True) -> str:
+    def submit(
+        self, profile: str, config: str, target: str, *arguments: str, check: bool = True
+    ) -> str:
         """Run to ``target``; what the user's terminal shows."""
         done = self.call(*self.command(profile, config, target, *arguments), check=check)
         assert check or done.returncode, "it should have failed"
         return done.stdout + done.stderr
 
     def interrupt(self, slurm: Slurm, profile: str, config: str, target: str, until: str) -> None:
-        """Begin the same, press Ctrl-C once the file ``until`` is there, and wait until no job is left."""
+        """Begin the same, press Ctrl-C once the file ``until`` is there, and wait until no job is
+        left.
+        """
         with subprocess.Popen(
-            self.command(profile, config, target), cwd=self.root, env=self.environment, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ) as run:  # fmt: skip
+            self.command(profile, config, target),
+            cwd=self.root,
+            env=self.environment,
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as run:
             try:
-                wait_until(lambda: (self.root / until).exists() and slurm.running(), f"{until}, and a job", 300)
+                wait_until(
+                    lambda: (self.root / until).exists() and slurm.running(),
+                    f"{until}, and a job",
+                    300,
+                )
                 assert run.poll() is None
                 os.kill(run.pid, signal.SIGINT)
                 assert run.wait(60) != 0
@@ -205,5 +231,7 @@ def project(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> ClusterPr
 @pytest.fixture(scope="session")
 def local(project: ClusterProject) -> bytes:
     """The table of the small config as a local run makes it, with a cache of its own."""
-    project.snakemake(project.config("local.yaml", "local", ".cache_local"), "--", "local/table.csv")
+    project.snakemake(
+        project.config("local.yaml", "local", ".cache_local"), "--", "local/table.csv"
+    )
     return project.table("local")

@@ -6,11 +6,16 @@ import threading
 from tests.cluster.conftest import ClusterProject, Slurm, wait_until
 
 
-def test_interrupted_killed_and_the_same_table(project: ClusterProject, slurm: Slurm, local: bytes) -> None:
+def test_interrupted_killed_and_the_same_table(
+    project: ClusterProject, slurm: Slurm, local: bytes
+) -> None:
     config = project.config("generic.yaml", "generic", ".cache_slurm")
-    project.interrupt(slurm, "generic", config, "generic/table.csv", until="generic/sketch/color/splits.parquet")
+    project.interrupt(
+        slurm, "generic", config, "generic/table.csv", until="generic/sketch/color/splits.parquet"
+    )
 
-    # Of the second run the scheduler kills a job, which can no longer say so: the status command does.
+    # Of the second run the scheduler kills a job, which can no longer say so: the status command
+    # does.
     def kill_one() -> None:
         wait_until(slurm.running, "a job", 300)
         subprocess.run(["scancel", *slurm.running()], check=True)

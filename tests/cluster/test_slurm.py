@@ -1,4 +1,6 @@
-"""The workflow through a real Slurm of one node: the same table, and what happens when things go wrong."""
+"""The workflow through a real Slurm of one node: the same table, and what happens when things go
+wrong.
+"""
 
 import re
 
@@ -13,16 +15,20 @@ def test_a_failed_job_shows_its_own_error(project: ClusterProject, slurm: Slurm)
     (project.root / "captions.csv").write_text("image_id,caption\n1,a red bird\n")
     source = "{source: table, table: {file: captions.csv, images: not_here}}"
     (project.root / "broken.yaml").write_text(
-        f"results: broken\ncompositions: [color]\ndataset: {source}\ngenerate: {{generators: [photographs]}}\n"
+        f"results: broken\ncompositions: [color]\ndataset: {source}\ngenerate: "
+        f"{{generators: [photographs]}}\n"
     )
     once = ("--retries", "0")
-    shown = project.submit("slurm", "broken.yaml", "broken/table/captions.parquet", *once, check=False)
+    shown = project.submit(
+        "slurm", "broken.yaml", "broken/table/captions.parquet", *once, check=False
+    )
     assert "Error in rule load_dataset" in shown
     assert "error: not_here: no such folder of images" in shown
 
 
 def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm: Slurm) -> None:
-    # Two Snakemakes and the step's first imports take more than 400 MiB for seconds: of 250 Slurm kills it.
+    # Two Snakemakes and the step's first imports take more than 400 MiB for seconds: of 250 Slurm
+    # kills it.
     first = slurm.last() + 1
     config = project.config("memory.yaml", "memory", ".cache_memory")
     asks = ("--set-resources", "extract_pairs:mem_mb=250+2750*(attempt-1)")
@@ -31,7 +37,14 @@ def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm:
     parser = [job for job in jobs if "extract_pairs" in job["Comment"]]
     assert [job["MinMemoryNode"] for job in parser] == ["250M", "3000M"]
     assert [job["JobState"] for job in parser] == ["FAILED", "COMPLETED"]
-    log = project.root / "results" / "logs" / "slurm" / "rule_extract_pairs" / f"{parser[0]['JobId']}.log"
+    log = (
+        project.root
+        / "results"
+        / "logs"
+        / "slurm"
+        / "rule_extract_pairs"
+        / f"{parser[0]['JobId']}.log"
+    )
     assert str(log) in shown
     assert "exceeded memory limit" in log.read_text()
     assert "Trying to restart job" in shown
@@ -40,9 +53,13 @@ def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm:
 
 @pytest.fixture(scope="module")
 def printed(project: ClusterProject, slurm: Slurm) -> tuple[str, range]:
-    """What a run that was cancelled and started again printed the second time, and its jobs' numbers."""
+    """What a run that was cancelled and started again printed the second time, and its jobs'
+    numbers.
+    """
     config = project.config("slurm.yaml", "results", ".cache_slurm")
-    project.interrupt(slurm, "slurm", config, "results/table.csv", until="results/sketch/captions.parquet")
+    project.interrupt(
+        slurm, "slurm", config, "results/table.csv", until="results/sketch/captions.parquet"
+    )
     first = slurm.last() + 1
     shown = project.submit("slurm", config, "results/table.csv")
     return shown, range(first, slurm.last() + 1)
@@ -60,7 +77,11 @@ def test_many_small_jobs_are_submitted_as_few(printed: tuple[str, range]) -> Non
     shown, jobs = printed
     steps = {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", shown, re.M)}
     assert steps.pop("total") >= 16
-    assert len(jobs) == len(re.findall("has been submitted with SLURM jobid", shown)) <= sum(steps.values()) - 8
+    assert (
+        len(jobs)
+        == len(re.findall("has been submitted with SLURM jobid", shown))
+        <= sum(steps.values()) - 8
+    )
 
 
 def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, range]) -> None:

@@ -1,4 +1,6 @@
-"""The small run's compounds; one has a hostile name and lacks an image, one answer is a tie, one model is hostile."""
+"""The small run's compounds; one has a hostile name and lacks an image, one answer is a tie, one
+model is hostile.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -32,7 +34,9 @@ def of_run(first_run: Project) -> Path:
 
 
 def copy_stage(of_run: Path, folder: Path) -> Path:
-    """Copy the stage's folder to ``folder``, a results folder, without what pages and analyses do not read."""
+    """Copy the stage's folder to ``folder``, a results folder, without what pages and analyses do
+    not read.
+    """
     ignored = shutil.ignore_patterns("judges", "training", "analysis.csv")
     return Path(shutil.copytree(of_run, folder / DATASET / "compun", ignore=ignored))
 
@@ -47,7 +51,12 @@ def place(of_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         return table.assign(compound=table["compound"].replace(last, HOSTILE))
 
     def tied(choices: pd.DataFrame) -> pd.DataFrame:
-        choices.loc[0, ["similarity_compound", "similarity_n1", "answer", "right"]] = 0.9, 0.9, "n1", False
+        choices.loc[0, ["similarity_compound", "similarity_n1", "answer", "right"]] = (
+            0.9,
+            0.9,
+            "n1",
+            False,
+        )
         choices["model"] = choices["model"].replace("taught", MODELS[1])
         return choices[choices["compound"] != last].reset_index(drop=True)
 

@@ -1,4 +1,6 @@
-"""Which image a model chooses: against a plain loop, by hand, and with real small models of every kind."""
+"""Which image a model chooses: against a plain loop, by hand, and with real small models of every
+kind.
+"""
 
 import json
 import re
@@ -39,7 +41,9 @@ CAPTIONS = {
 DESCRIPTIONS = {"goldfish": ["orange scales", "is small"]}
 
 
-def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = drawn) -> dict[str, Path]:
+def write(
+    folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = drawn
+) -> dict[str, Path]:
     """Write the inputs of a run below ``folder``; return the step's paths."""
     rows, images = [], []
     for compound, texts in shown.items():
@@ -49,22 +53,38 @@ def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = d
             images.append((compound, role, f"{compound}_{role}.png" if text else None))
             if text:
                 draw(folder / "images" / f"{compound}_{role}.png", text)
-    for name, schema, table in (("compounds", COMPOUNDS, rows), ("images", COMPOUND_IMAGES, images)):
+    for name, schema, table in (
+        ("compounds", COMPOUNDS, rows),
+        ("images", COMPOUND_IMAGES, images),
+    ):
         names = [*schema.columns]
         texts_of = dict.fromkeys([column for column in names if column != "complete"], "str")
-        write_table(pd.DataFrame(table, columns=names).astype(texts_of), folder / f"{name}.parquet", schema)
+        write_table(
+            pd.DataFrame(table, columns=names).astype(texts_of), folder / f"{name}.parquet", schema
+        )
     write_json(CAPTIONS, folder / "captions.json")
     write_json(DESCRIPTIONS, folder / "descriptions.json")
-    names = {"compounds": "compounds.parquet", "images": "images.parquet", "folder": "images", "choices": "out",
-             "captions": "captions.json", "descriptions": "descriptions.json", "cache": "cache"}  # fmt: skip
+    names = {
+        "compounds": "compounds.parquet",
+        "images": "images.parquet",
+        "folder": "images",
+        "choices": "out",
+        "captions": "captions.json",
+        "descriptions": "descriptions.json",
+        "cache": "cache",
+    }
     return {name: folder / file for name, file in names.items()}
 
 
-def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFrame, dict[str, Any]]:
+def run(
+    paths: dict[str, Path], models: list[dict[str, str]]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return choices.parquet and choices.json."""
     settings = {"models": models, "device": "cpu", "threads": 1, "cache": paths["cache"]}
     classify.main(job(paths, {"choices": paths["choices"]}, **settings))
-    return read_table(paths["choices"] / "choices.parquet", CHOICES), read_json(paths["choices"] / "choices.json")
+    return read_table(paths["choices"] / "choices.parquet", CHOICES), read_json(
+        paths["choices"] / "choices.json"
+    )
 
 
 @pytest.fixture
@@ -82,25 +102,41 @@ def expected(compound: str, prompt: str) -> list[float]:
         first, second = compound.split()
         name = f"{second} {first}"
     elif prompt.startswith("examples_"):
-        ends = [f". An example of {name} in an image is {c}" for c in CAPTIONS[name][: int(prompt[-1])]]
+        ends = [
+            f". An example of {name} in an image is {c}" for c in CAPTIONS[name][: int(prompt[-1])]
+        ]
     elif prompt == "descriptions":
         ends = [", which has orange scales", ", which is small"]
     texts = [FakeJudge.embed(f"a photo of a {name}{end}").astype(float) for end in ends]
-    return [float(np.mean([FakeJudge.embed(shown) @ text for text in texts])) for shown in SHOWN[compound]]
+    return [
+        float(np.mean([FakeJudge.embed(shown) @ text for text in texts]))
+        for shown in SHOWN[compound]
+    ]
 
 
 def test_choices_are_the_definitions(tmp_path: Path, fake: FakeJudge) -> None:
     choices, summary = run(write(tmp_path), [{"judge": "a"}, {"judge": "b"}])
     one = choices[choices["model"] == "a"]
-    counts = {"template": 4, "reversed": 3, "descriptions": 1, "examples_1": 3, "examples_2": 3, "examples_3": 2}
+    counts = {
+        "template": 4,
+        "reversed": 3,
+        "descriptions": 1,
+        "examples_1": 3,
+        "examples_2": 3,
+        "examples_3": 2,
+    }
     assert one["prompt"].value_counts(sort=False).to_dict() == counts
     # All twelve images; two have the same bytes.
     everything = dict.fromkeys(text for texts in SHOWN.values() for text in texts)
     assert [model["images"] for model in summary["models"]] == [len(everything)] * 2 == [11, 11]
     for row in one.itertuples():
         three = expected(row.compound, row.prompt)
-        assert [row.similarity_compound, row.similarity_n1, row.similarity_n2] == pytest.approx(three, abs=2e-6)
-        assert row.right == (three[0] > max(three[1:]) + 1e-6) and row.right == (row.answer == "compound")
+        assert [row.similarity_compound, row.similarity_n1, row.similarity_n2] == pytest.approx(
+            three, abs=2e-6
+        )
+        assert row.right == (three[0] > max(three[1:]) + 1e-6) and row.right == (
+            row.answer == "compound"
+        )
         if not row.right:
             assert three[ROLES.index(row.answer)] == pytest.approx(max(three), abs=1e-6)
         if row.prompt == "template":
@@ -130,9 +166,14 @@ def test_a_model_that_cannot_be_asked_is_named(
     tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write(tmp_path)
-    monkeypatch.setattr(fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32))
+    monkeypatch.setattr(
+        fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32)
+    )
     message = refused(lambda: run(paths, [{"judge": "a"}]))
-    assert re.search(r"caption '.+': its embedding by judge fake \(0123456789abcdef\) is NaN or infinite", message)
+    assert re.search(
+        r"caption '.+': its embedding by judge fake \(0123456789abcdef\) is NaN or infinite",
+        message,
+    )
     monkeypatch.undo()
     message = refused(lambda: run(paths, [{"judge": str(tmp_path / "none")}]))
     assert "compun.models: " in message and "none: not a judge's folder" in message
@@ -140,13 +181,17 @@ def test_a_model_that_cannot_be_asked_is_named(
 
 
 def test_choose_and_rank_ties() -> None:
-    three = np.array([[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float)
+    three = np.array(
+        [[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float
+    )
     answers, right = choose_compound(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
     embedder = SimpleNamespace(texts=lambda texts: np.ones((len(texts), 3)))
     columns = pd.DataFrame(dict.fromkeys(ROLES, [0]), index=["c"])
-    assert ask_model(embedder, "m", {"plain": {"c": ["c"]}}, ["c"], np.eye(3), columns)["rank"].tolist() == [3]
+    assert ask_model(embedder, "m", {"plain": {"c": ["c"]}}, ["c"], np.eye(3), columns)[
+        "rank"
+    ].tolist() == [3]
 
 
 def painted(path: Path, text: str) -> None:
@@ -159,12 +204,18 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
     judge = real_judge(tmp_path / "judge")
     models = [
         {"judge": str(judge)},
-        {"open_clip": str(judge / "tiny.json"), "pretrained": str(judge / "weights.safetensors"), "name": "tiny"},
+        {
+            "open_clip": str(judge / "tiny.json"),
+            "pretrained": str(judge / "weights.safetensors"),
+            "name": "tiny",
+        },
         {"judge": str(real_judge(tmp_path / "other", seed=1))},
     ]
     choices, summary = run(paths, models)
     names = ["judge", "tiny", "other"]
-    assert list(choices["model"].unique()) == names == [model["model"] for model in summary["models"]]
+    assert (
+        list(choices["model"].unique()) == names == [model["model"] for model in summary["models"]]
+    )
     assert set(choices.groupby("model").size()) == {16}
     # Two names of one model: the same answers. Two models: others.
     of = {name: part["similarity_compound"].tolist() for name, part in choices.groupby("model")}
@@ -186,24 +237,39 @@ def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
 
 
 def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
-    """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made once."""
+    """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made
+    once.
+    """
     from compclip.clip.model import judge_hash
 
     judge = real_judge(tmp_path / "judge")
-    named = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors"))
+    named = NamedModel(
+        open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors")
+    )
     kept = keep_open_clip(named, tmp_path / "cache")
     settings = json.loads((kept / "model.json").read_text())
     assert settings["name"] == "tiny" and str(tmp_path) not in json.dumps(settings)
     # The judge was saved without a crop, which stage judge's config has; nothing else may differ.
     assert settings == json.loads((judge / "model.json").read_text()) | {"crop": 0.75}
-    assert (judge / "weights.safetensors").read_bytes() == (kept / "weights.safetensors").read_bytes()
+    assert (judge / "weights.safetensors").read_bytes() == (
+        kept / "weights.safetensors"
+    ).read_bytes()
     with opened(named, tmp_path) as ours, opened(NamedModel(judge=str(kept)), tmp_path) as theirs:
-        assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
+        assert (
+            ours.judge.hash == theirs.judge.hash == judge_hash(kept)
+            and ours.cache.path == theirs.cache.path
+        )
         assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
     # Other weights under the same name are another model.
     other = real_judge(tmp_path / "other", seed=1)
-    again = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(other / "weights.safetensors"))
-    assert keep_open_clip(again, tmp_path / "cache") != kept == keep_open_clip(named, tmp_path / "cache")
+    again = NamedModel(
+        open_clip=str(judge / "tiny.json"), pretrained=str(other / "weights.safetensors")
+    )
+    assert (
+        keep_open_clip(again, tmp_path / "cache")
+        != kept
+        == keep_open_clip(named, tmp_path / "cache")
+    )
     # So are other weights in the same file.
     (judge / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
     renewed = keep_open_clip(named, tmp_path / "cache")
@@ -212,17 +278,29 @@ def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
 
 def test_models_are_named_and_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     models = [
-        NamedModel(open_clip="ViT-L-14", pretrained="openai", name="CLIP"), NamedModel(judge="results/d/color/judge"),
+        NamedModel(open_clip="ViT-L-14", pretrained="openai", name="CLIP"),
+        NamedModel(judge="results/d/color/judge"),
         NamedModel(open_clip="ViT-B-32", pretrained="laion2b_s34b_b79k"),
-    ]  # fmt: skip
-    assert [model.title for model in models] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
+    ]
+    assert [model.title for model in models] == [
+        "CLIP",
+        "results/d/color/judge",
+        "ViT-B-32 laion2b_s34b_b79k",
+    ]
     for values, fault in (
         ({"judge": "none"}, "none: not a judge's folder"),
-        ({"open_clip": "ViT-B-32", "pretrained": "none"}, "'none' is neither a file nor a tag of ViT-B-32"),
+        (
+            {"open_clip": "ViT-B-32", "pretrained": "none"},
+            "'none' is neither a file nor a tag of ViT-B-32",
+        ),
         ({"open_clip": "ViT-X", "pretrained": "openai"}, "unknown"),
     ):
         model = NamedModel.model_validate(values)
         with pytest.raises(UserError) as caught, opened(model, tmp_path):
             pass
         message = str(caught.value)
-        assert message.startswith(f"compun.models: {model.title}: ") and fault in message and "\n" not in message
+        assert (
+            message.startswith(f"compun.models: {model.title}: ")
+            and fault in message
+            and "\n" not in message
+        )

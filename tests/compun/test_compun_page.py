@@ -27,14 +27,20 @@ from workflow_scripts.compun import draw_compun
 
 
 def make_page(place: Path) -> Page:
-    """Analyze the choices in the stage's folder as the small run does, draw them, and return the page."""
+    """Analyze the choices in the stage's folder as the small run does, draw them, and return the
+    page.
+    """
     results, analysis = place.parents[1], place / "analysis.csv"
     inputs = {"compounds": place / "compounds.parquet", "choices": place / "choices"}
     script.main(job(inputs, {"analysis": analysis}, seed=0))
-    figures = {name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES}
+    figures = {
+        name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES
+    }
     writes = {"text": results / "compun.md", "page": results / "compun.html", **figures}
     settings = {"compun": "</pre><script>"}
-    draw_compun.main(job({"analysis": analysis}, writes, results=results, dataset=DATASET, settings=settings))
+    draw_compun.main(
+        job({"analysis": analysis}, writes, results=results, dataset=DATASET, settings=settings)
+    )
     return Page(writes["page"].read_text())
 
 
@@ -48,7 +54,9 @@ def analysis(page: Page, place: Path) -> pd.DataFrame:
     return read_analysis(place / "analysis.csv")
 
 
-def test_texts_and_examples_show_the_results_and_nothing_is_fetched_or_runs(page: Page, place: Path) -> None:
+def test_texts_and_examples_show_the_results_and_nothing_is_fetched_or_runs(
+    page: Page, place: Path
+) -> None:
     """The Markdown table, and the descriptions of the figures."""
     assert not {"script", "link", "iframe"} & {tag for tag, _ in page.tags}
     for _, attributes in page.tags:
@@ -56,9 +64,14 @@ def test_texts_and_examples_show_the_results_and_nothing_is_fetched_or_runs(page
         assert source is None or (place.parents[1] / source.replace("%20", " ")).is_file(), source
     assert HOSTILE not in (place.parents[1] / "compun.html").read_text()
     assert f"1 lack an image and were not ({HOSTILE})" in page.text and MODELS[1] in page.text
-    lines = [line.strip("| ").split(" | ") for line in (place.parents[1] / "compun.md").read_text().splitlines()]
+    lines = [
+        line.strip("| ").split(" | ")
+        for line in (place.parents[1] / "compun.md").read_text().splitlines()
+    ]
     prompts = ("template", "nouns reversed", "descriptions", "5 example captions")
-    assert [line[0].strip() for line in lines[2:10]] == [f"{model}, {prompt}" for model in MODELS for prompt in prompts]
+    assert [line[0].strip() for line in lines[2:10]] == [
+        f"{model}, {prompt}" for model in MODELS for prompt in prompts
+    ]
     assert {line[-1].strip() for line in lines[2:10]} == {str(COMPLETE)}
     for name in COMPUN_FIGURES:
         title, text = title_and_description(
@@ -66,18 +79,24 @@ def test_texts_and_examples_show_the_results_and_nothing_is_fetched_or_runs(page
         )
         assert title and re.search(r"untaught, .*: −?\d+\.\d", text), name
     choices = read(place, "choices/choices")
-    right = choices.loc[(choices["model"] == MODELS[0]) & (choices["prompt"] == "template"), "right"].sum()
+    right = choices.loc[
+        (choices["model"] == MODELS[0]) & (choices["prompt"] == "template"), "right"
+    ].sum()
     assert len(page.by_class("picture")) == 3 * 12 and 0 < right <= COMPLETE - 6
     # One image of each three is chosen, in half of them the right one, if there are as many.
     hits = min(right, 6)
     assert len(page.by_class("hit")) == hits and len(page.by_class("miss")) == 12 - hits
     halves = choices.assign(right=choices.index % 2 == 0)
-    shown = shown_compounds(halves, read(place, "images"), read(place, "compounds"), "")["compounds"]
+    shown = shown_compounds(halves, read(place, "images"), read(place, "compounds"), "")[
+        "compounds"
+    ]
     assert [row["right"] for row in shown] == [False] * 6 + [True] * 6
 
 
 def test_the_page_tells_the_papers_numbers_from_ours(page: Page, analysis: pd.DataFrame) -> None:
-    row = analysis.query("model == 'untaught' and prompt == 'reversed' and measure == 'right'").iloc[0]
+    row = analysis.query(
+        "model == 'untaught' and prompt == 'reversed' and measure == 'right'"
+    ).iloc[0]
     ends = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     lines = {line[0]: line[1:] for line in page.rows if len(line) == 4}
     ours = lines["untaught, nouns reversed"]
@@ -88,7 +107,9 @@ def test_the_page_tells_the_papers_numbers_from_ours(page: Page, analysis: pd.Da
     count = analysis["measure"].str.startswith("minus").sum()
     assert sum(" − " in line[0] for line in page.rows if line[0] != "a − b") == count == 2 * 3 + 4
     assert any(line[0] == f"{MODELS[1]}, template − untaught" for line in page.rows)
-    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
+    long = analysis.assign(
+        model=analysis["model"].replace("untaught", "a model with a name that is long indeed")
+    )
     with style():
         figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
         nothing = draw_examples(analysis[analysis["prompt"] == "template"])
@@ -100,8 +121,13 @@ def test_without_kinds(of_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFi
     place = copy_stage(of_run, tmp_path)
     change(place, "compounds", lambda table: table.assign(kind=pd.Series(None, table.index, "str")))
     assert "give it a column kind" in make_page(place).text
-    assert "no compound has a kind" in caplog.text and "wrong, " not in (place / "analysis.csv").read_text()
-    title, text = title_and_description((tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes())
+    assert (
+        "no compound has a kind" in caplog.text
+        and "wrong, " not in (place / "analysis.csv").read_text()
+    )
+    title, text = title_and_description(
+        (tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes()
+    )
     assert title.startswith("Wrong answers") and not text
 
 
@@ -118,36 +144,64 @@ def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
 
 def test_by_hand() -> None:
     similarities = {
-        "template": {"a": (0.3, 0.2, 0.1), "b": (0.2, 0.3, 0.1), "c": (0.3, 0.1, 0.3), "d": (0.1, 0.0, 0.2)},
-        "examples_2": {"a": (0.4, 0.2, 0.1), "b": (0.4, 0.3, 0.1), "c": (0.3, 0.1, 0.2), "e": (0.1, 0.2, 0.3)},
+        "template": {
+            "a": (0.3, 0.2, 0.1),
+            "b": (0.2, 0.3, 0.1),
+            "c": (0.3, 0.1, 0.3),
+            "d": (0.1, 0.0, 0.2),
+        },
+        "examples_2": {
+            "a": (0.4, 0.2, 0.1),
+            "b": (0.4, 0.3, 0.1),
+            "c": (0.3, 0.1, 0.2),
+            "e": (0.1, 0.2, 0.3),
+        },
     }
-    choices = made([(name, "m", prompt, *three) for prompt, of in similarities.items() for name, three in of.items()])
-    compounds = pd.DataFrame({"compound": list("abcde"), "kind": ["either", "either", "none", None, None]})
+    choices = made(
+        [
+            (name, "m", prompt, *three)
+            for prompt, of in similarities.items()
+            for name, three in of.items()
+        ]
+    )
+    compounds = pd.DataFrame(
+        {"compound": list("abcde"), "kind": ["either", "either", "none", None, None]}
+    )
     people = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
     small = analyze_choices(choices, compounds, people, resamples=200)
     rows = small.set_index(["model", "prompt", "measure"])
     assert rows.index.is_unique and list(small) == ANALYSIS_COLUMNS
     expected = {
         # One of four is right, one ties; a ranks first of all, the tie second.
-        ("template", "right"): (1 / 4, 4), ("template", "tied"): (1 / 4, 4), ("template", "first"): (1 / 4, 4),
-        ("examples_2", "right"): (3 / 4, 4), ("examples_2", "tied"): (0, 4), ("examples_2", "first"): (3 / 4, 4),
+        ("template", "right"): (1 / 4, 4),
+        ("template", "tied"): (1 / 4, 4),
+        ("template", "first"): (1 / 4, 4),
+        ("examples_2", "right"): (3 / 4, 4),
+        ("examples_2", "tied"): (0, 4),
+        ("examples_2", "first"): (3 / 4, 4),
         # Of a, b and c, which both were asked of, the template has a, the examples all.
         ("examples_2", "minus template"): (2 / 3, 3),
-        ("template", "wrong, either"): (1 / 2, 2), ("template", "wrong, none"): (1, 1),
-        ("examples_2", "wrong, either"): (0, 2), ("examples_2", "wrong, none"): (0, 1),
-    }  # fmt: skip
+        ("template", "wrong, either"): (1 / 2, 2),
+        ("template", "wrong, none"): (1, 1),
+        ("examples_2", "wrong, either"): (0, 2),
+        ("examples_2", "wrong, none"): (0, 1),
+    }
     values = {key[1:]: (row["value"], row["n"]) for key, row in rows.loc[["m"]].iterrows()}
     assert values.keys() == expected.keys()
     assert all(values[key] == pytest.approx(expected[key]) for key in expected)
     # Two of three differ, in one direction: 2 / 2 ** 2.
     assert rows.loc[("m", "examples_2", "minus template"), "p"] == pytest.approx(0.5)
-    assert small[small["model"] == "people"][["measure", "value", "n"]].values.tolist() == [["right", 0.9, 5]]
+    assert small[small["model"] == "people"][["measure", "value", "n"]].values.tolist() == [
+        ["right", 0.9, 5]
+    ]
 
 
 @pytest.mark.parametrize("n", [1, 120])
 def test_where_all_are_right_the_interval_is_exact(n: int) -> None:
     """Clopper and Pearson's."""
-    choices = made([(f"c{i}", model, "template", 0.3, 0.2, 0.1) for i in range(n) for model in "ab"])
+    choices = made(
+        [(f"c{i}", model, "template", 0.3, 0.2, 0.1) for i in range(n) for model in "ab"]
+    )
     compounds = pd.DataFrame({"compound": [f"c{i}" for i in range(n)], "kind": "both"})
     rows = analyze_choices(choices, compounds, resamples=200).set_index(["model", "measure"])
     estimate, low = ["value", "low", "high"], 0.025 ** (1 / n)
@@ -155,7 +209,12 @@ def test_where_all_are_right_the_interval_is_exact(n: int) -> None:
     assert rows.loc[("a", "wrong, both"), estimate].tolist() == pytest.approx([0, 0, 1 - low])
     # Neither has more than the other at any compound: no interval of the difference.
     difference = rows.loc[("b", "minus a")]
-    assert difference["value"] == 0 and pd.isna(difference["low"]) and difference["n"] == n and difference["p"] == 1
+    assert (
+        difference["value"] == 0
+        and pd.isna(difference["low"])
+        and difference["n"] == n
+        and difference["p"] == 1
+    )
 
 
 def test_differences_are_tested_with_holms_correction(place: Path) -> None:
@@ -163,10 +222,14 @@ def test_differences_are_tested_with_holms_correction(place: Path) -> None:
     choices = read(place, "choices/choices")
     table = analyze_choices(choices, read(place, "compounds"), resamples=100)
     right = choices.set_index(["model", "prompt", "compound"])["right"].unstack("compound")
-    tested = table[table["measure"].str.startswith("minus")].set_index(["model", "prompt", "measure"])
+    tested = table[table["measure"].str.startswith("minus")].set_index(
+        ["model", "prompt", "measure"]
+    )
     usual = ["template", "reversed", "descriptions", "examples_5"]
     first, second = MODELS
-    families = [[((model, p), (model, "template"), "minus template") for p in usual[1:]] for model in MODELS]
+    families = [
+        [((model, p), (model, "template"), "minus template") for p in usual[1:]] for model in MODELS
+    ]
     families.append([((second, p), (first, p), f"minus {first}") for p in usual])
     assert len(tested) == sum(map(len, families))
     for family in families:
@@ -175,9 +238,17 @@ def test_differences_are_tested_with_holms_correction(place: Path) -> None:
             a, b = right.loc[one], right.loc[other]
             exact.append(stats.binomtest(int((a & ~b).sum()), max(1, int((a != b).sum()))).pvalue)
             row = tested.loc[(*one, measure)]
-            assert row["value"] == pytest.approx(a.mean() - b.mean()) and row["low"] < row["value"] < row["high"]
+            assert (
+                row["value"] == pytest.approx(a.mean() - b.mean())
+                and row["low"] < row["value"] < row["high"]
+            )
         rows = [tested.loc[(*one, measure), "p"] for one, _, measure in family]
         assert rows == pytest.approx(holm(exact).tolist())
     faulty = choices.assign(compound="x" + choices["compound"])
-    for table, fault in ((faulty, "23 compounds are not in"), (choices.head(0), "choices: there are none")):
-        assert fault in refused(lambda table=table: analyze_choices(table, read(place, "compounds")))
+    for table, fault in (
+        (faulty, "23 compounds are not in"),
+        (choices.head(0), "choices: there are none"),
+    ):
+        assert fault in refused(
+            lambda table=table: analyze_choices(table, read(place, "compounds"))
+        )

@@ -1,4 +1,6 @@
-"""Drawn compounds: pictures that can be told apart, true captions, and what CLIPs show that are trained on them."""
+"""Drawn compounds: pictures that can be told apart, true captions, and what CLIPs show that are
+trained on them.
+"""
 
 import re
 from itertools import combinations
@@ -37,7 +39,11 @@ def words_of(text: str) -> set[str]:
 def is_true(text: str, things: tuple[Thing, ...]) -> bool:
     """Every noun, color and pattern of ``text`` is of a thing."""
     words = words_of(text)
-    shown = {word for noun, color, pattern in things for word in (noun, color, pattern, PATTERNS.get(pattern))}
+    shown = {
+        word
+        for noun, color, pattern in things
+        for word in (noun, color, pattern, PATTERNS.get(pattern))
+    }
     return not words & {*THING_NOUNS, *THING_COLORS, *PATTERNS, *PATTERNS.values()} - shown
 
 
@@ -50,30 +56,48 @@ def test_things_differ_by_their_silhouettes() -> None:
     """Even where the outlines are averaged over poses, no two things cover the same ground."""
     shapes = {}
     for noun in THING_NOUNS:
-        masks = [np.abs(pixels(Thing(noun, "red", NO_PATTERN), key=n) - RGB["red"]).sum(axis=2) < 90 for n in range(12)]
+        masks = [
+            np.abs(pixels(Thing(noun, "red", NO_PATTERN), key=n) - RGB["red"]).sum(axis=2) < 90
+            for n in range(12)
+        ]
         shapes[noun] = np.mean(masks, axis=0)
         assert 0.04 < shapes[noun].mean() < 0.6, noun
     for one, other in combinations(THING_NOUNS, 2):
-        common = np.minimum(shapes[one], shapes[other]).sum() / np.maximum(shapes[one], shapes[other]).sum()
+        common = (
+            np.minimum(shapes[one], shapes[other]).sum()
+            / np.maximum(shapes[one], shapes[other]).sum()
+        )
         assert common < 0.9, (one, other)
 
 
 def test_colors_patterns_and_both_things_of_a_picture_are_seen() -> None:
-    """Plain is one color inside; each pattern has two, and as much of the second as tells it from the others."""
+    """Plain is one color inside; each pattern has two, and as much of the second as tells it from
+    the others.
+    """
     for color in THING_COLORS:
         inside = pixels(Thing("box", color, NO_PATTERN))[24:40, 24:40].reshape(-1, 3)
-        distance = {name: np.abs(np.median(inside, axis=0) - RGB[name]).sum() for name in THING_COLORS}
+        distance = {
+            name: np.abs(np.median(inside, axis=0) - RGB[name]).sum() for name in THING_COLORS
+        }
         assert min(distance, key=distance.get) == color
     second = {}
     for pattern in (NO_PATTERN, *PATTERNS):
-        inside = [pixels(Thing("box", "red", pattern), key=key)[24:40, 24:40].reshape(-1, 3) for key in range(8)]
+        inside = [
+            pixels(Thing("box", "red", pattern), key=key)[24:40, 24:40].reshape(-1, 3)
+            for key in range(8)
+        ]
         second[pattern] = np.mean([(square.min(axis=1) > 150).mean() for square in inside])
     assert second[NO_PATTERN] == 0 and 0.1 < second["dotted"] < 0.4 < second["striped"] < 0.6
     assert 0.4 < second["checked"] < 0.6
     sides = []
     for key in range(10):
-        picture = pixels(Thing("box", "red", NO_PATTERN), Thing("heart", "blue", NO_PATTERN), key=key)
-        columns = {c: np.flatnonzero((np.abs(picture - RGB[c]).sum(axis=2) < 90).any(axis=0)) for c in ("red", "blue")}
+        picture = pixels(
+            Thing("box", "red", NO_PATTERN), Thing("heart", "blue", NO_PATTERN), key=key
+        )
+        columns = {
+            c: np.flatnonzero((np.abs(picture - RGB[c]).sum(axis=2) < 90).any(axis=0))
+            for c in ("red", "blue")
+        }
         left, right = sorted(columns.values(), key=np.mean)
         assert left.max() < right.min()
         sides.append(columns["red"].mean() < 32)
@@ -83,7 +107,11 @@ def test_colors_patterns_and_both_things_of_a_picture_are_seen() -> None:
 def test_compounds_are_of_the_three_kinds_and_texts_are_true() -> None:
     compounds = library.make_compounds(3, 90)
     assert compounds == library.make_compounds(3, 90) != library.make_compounds(4, 90)
-    assert len({frozenset((c.first, c.second)) for c in compounds}) == len({c.name for c in compounds}) == 90
+    assert (
+        len({frozenset((c.first, c.second)) for c in compounds})
+        == len({c.name for c in compounds})
+        == 90
+    )
     for kind in tables.NOUNS_SEEN:
         of_kind = [c for c in compounds if c.kind == kind]
         assert len(of_kind) == 30 and sum(" " in c.name for c in of_kind) == 15
@@ -108,32 +136,56 @@ def test_compounds_are_of_the_three_kinds_and_texts_are_true() -> None:
         captions = library.write_examples(compound, dice(compound.name))
         assert len(set(captions)) == library.EXAMPLE_TEXTS
         for text in captions:
-            assert name_letters(compound.name) in name_letters(text) and text[0].isupper() and text.endswith(".")
+            assert (
+                name_letters(compound.name) in name_letters(text)
+                and text[0].isupper()
+                and text.endswith(".")
+            )
             rest = re.sub(rf"\b{compound.name}\b", "", text, flags=re.IGNORECASE)
-            assert is_true(rest, compound.things) and words_of(rest) & {thing.noun for thing in compound.things}
+            assert is_true(rest, compound.things) and words_of(rest) & {
+                thing.noun for thing in compound.things
+            }
         for text in library.write_descriptions(compound):
-            assert is_true(text, compound.things) and name_letters(compound.name) not in name_letters(text)
+            assert is_true(text, compound.things) and name_letters(
+                compound.name
+            ) not in name_letters(text)
     assert told > 100
 
 
 def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     """But for compounds written as one word, which the untaught one has not met."""
     captions = read_table(place / "training" / "captions.parquet", tables.CAPTIONS)
-    untaught = read_table(place / "training" / "untaught.parquet", tables.SPLIT).query("split == 'train'")
-    known = set(make_vocabulary(captions.loc[captions["image_id"].isin(untaught["image_id"]), "text"]))
+    untaught = read_table(place / "training" / "untaught.parquet", tables.SPLIT).query(
+        "split == 'train'"
+    )
+    known = set(
+        make_vocabulary(captions.loc[captions["image_id"].isin(untaught["image_id"]), "text"])
+    )
     listed = pd.read_csv(place / "list.csv")
     texts = [read_texts(place / f"{kind}.json") for kind in ("captions", "descriptions")]
     prompts = compound_prompts(listed, *texts)
     assert len(prompts) == 10 and all(len(of) == 24 for of in prompts.values())
-    words = {word for of in prompts.values() for lines in of.values() for line in lines for word in words_of(line)}
+    words = {
+        word
+        for of in prompts.values()
+        for lines in of.values()
+        for line in lines
+        for word in words_of(line)
+    }
     one_word = {name for name in listed["compound"] if " " not in name}
     assert words - known == one_word and len(one_word) == 12
     # Names that occur once train the word that stands for unknown ones.
     assert len({w for text in captions["text"] for w in words_of(text)}) > len(known)
     images = read_table(place / "training" / "images.parquet", tables.IMAGES)
-    splits = {name: read_table(place / "training" / f"{name}.parquet", tables.SPLIT) for name in TRAININGS}
-    trained = {name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()}
-    watched = {frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()}
+    splits = {
+        name: read_table(place / "training" / f"{name}.parquet", tables.SPLIT) for name in TRAININGS
+    }
+    trained = {
+        name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()
+    }
+    watched = {
+        frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()
+    }
     assert len(watched) == 1 and len(next(iter(watched))) == library.WATCHED_PICTURES
     assert len(trained["untaught"]) == 240 + 80 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]

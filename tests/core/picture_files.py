@@ -10,7 +10,9 @@ import numpy as np
 from PIL import Image, ImageCms
 
 ORIENTATION = 0x0112
-COLORS = np.array([[[40, 80, 160], [200, 30, 60], [120, 200, 90]], [[128, 128, 128], [255, 0, 0], [10, 20, 30]]])
+COLORS = np.array(
+    [[[40, 80, 160], [200, 30, 60], [120, 200, 90]], [[128, 128, 128], [255, 0, 0], [10, 20, 30]]]
+)
 # Six fields of 20 by 20 pixels in different colors: no orientation equals another.
 FIELDS = Image.fromarray(COLORS.astype(np.uint8).repeat(20, 0).repeat(20, 1))
 
@@ -22,17 +24,26 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
     return buffer.getvalue()
 
 
-def turned(orientation: int, kind: str = "JPEG", image: Image.Image = FIELDS, **options: object) -> bytes:
+def turned(
+    orientation: int, kind: str = "JPEG", image: Image.Image = FIELDS, **options: object
+) -> bytes:
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
     return saved(image, kind, exif=exif, **options)
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )
 
 
-def png(rows: Iterable[bytes], size: tuple[int, int], depth: int, color: int, **chunks: bytes) -> bytes:
+def png(
+    rows: Iterable[bytes], size: tuple[int, int], depth: int, color: int, **chunks: bytes
+) -> bytes:
     """Return a PNG of rows of packed pixels; ``color`` is its color type."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, depth, color, 0, 0, 0))
     further = b"".join(chunk(name.encode(), content) for name, content in chunks.items())
@@ -43,12 +54,18 @@ def png(rows: Iterable[bytes], size: tuple[int, int], depth: int, color: int, **
 def png16(values: np.ndarray, color: int, **chunks: bytes) -> bytes:
     """Return a PNG of 16 bits per channel."""
     height, width = values.shape[:2]
-    return png((row.astype(">u2").tobytes() for row in values), (width, height), 16, color, **chunks)
+    return png(
+        (row.astype(">u2").tobytes() for row in values), (width, height), 16, color, **chunks
+    )
 
 
 def with_chunks(raw: bytes, **chunks: bytes) -> bytes:
     """Return a PNG with further chunks after its header."""
-    return raw[:33] + b"".join(chunk(name.encode(), content) for name, content in chunks.items()) + raw[33:]
+    return (
+        raw[:33]
+        + b"".join(chunk(name.encode(), content) for name, content in chunks.items())
+        + raw[33:]
+    )
 
 
 def fixed(*values: float) -> bytes:
@@ -79,18 +96,29 @@ def gamma_curve(gamma: float) -> bytes:
 
 
 def rgb_profile(primaries: str, gamma: float) -> bytes:
-    """Return a profile whose channels have sRGB's primaries in the order of ``primaries``, for example ``grb``."""
-    xyz = {"r": (0.4360, 0.2225, 0.0139), "g": (0.3851, 0.7169, 0.0971), "b": (0.1431, 0.0606, 0.7139)}
+    """Return a profile whose channels have sRGB's primaries in the order of ``primaries``, for
+    example ``grb``.
+    """
+    xyz = {
+        "r": (0.4360, 0.2225, 0.0139),
+        "g": (0.3851, 0.7169, 0.0971),
+        "b": (0.1431, 0.0606, 0.7139),
+    }
     points = {
-        f"{name}XYZ".encode(): b"XYZ \0\0\0\0" + fixed(*xyz[of]) for name, of in zip("rgb", primaries, strict=True)
+        f"{name}XYZ".encode(): b"XYZ \0\0\0\0" + fixed(*xyz[of])
+        for name, of in zip("rgb", primaries, strict=True)
     }
     return profile(b"RGB ", points | {f"{name}TRC".encode(): gamma_curve(gamma) for name in "rgb"})
 
 
 def cmyk_profile(lab: Callable[..., tuple[float, float, float]]) -> bytes:
-    """Return a profile by a function from C, M, Y, K (0 to 1) to Lab, which is taken at the ends of each channel."""
+    """Return a profile by a function from C, M, Y, K (0 to 1) to Lab, which is taken at the ends of
+    each channel.
+    """
     corners = [lab(*inks) for inks in itertools.product((0, 1), repeat=4)]
-    cells = b"".join(bytes([round(2.55 * light), round(128 + a), round(128 + b)]) for light, a, b in corners)
+    cells = b"".join(
+        bytes([round(2.55 * light), round(128 + a), round(128 + b)]) for light, a, b in corners
+    )
     ramp, matrix = bytes(range(256)), fixed(1, 0, 0, 0, 1, 0, 0, 0, 1)
     table = b"mft1" + bytes(4) + bytes([4, 3, 2, 0]) + matrix + 4 * ramp + cells + 3 * ramp
     return profile(b"CMYK", {b"A2B0": table}, pcs=b"Lab ")

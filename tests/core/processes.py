@@ -20,7 +20,9 @@ def run_at_once(work: Callable[..., None], arguments: Sequence[tuple[object, ...
 
 @contextmanager
 def small_files_only(size: int = 4096) -> Iterator[None]:
-    """No file of this process may grow past ``size`` bytes: the disk is full. Meanwhile pytest cannot log either."""
+    """No file of this process may grow past ``size`` bytes: the disk is full. Meanwhile pytest
+    cannot log either.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))

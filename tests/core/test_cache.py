@@ -38,7 +38,10 @@ def test_put_and_get_by_two_processes_and_until_the_disk_is_full(tmp_path: Path)
         assert cache.get([key("k", 1)]) == {key("k", 1): b"new"}
     with Cache(tmp_path / "d.sqlite") as cache:
         cache.put([(key("a"), b"1")])
-        with small_files_only(100_000), pytest.raises(UserError, match="d.sqlite: .*free disk space"):
+        with (
+            small_files_only(100_000),
+            pytest.raises(UserError, match="d.sqlite: .*free disk space"),
+        ):
             cache.put((key("b", n), b"x" * 1000) for n in range(3000))
         assert cache.get([key("a"), key("b", 1)]) == {key("a"): b"1"}
         cache.put([(key("b", 1), b"2")])
@@ -48,7 +51,10 @@ def test_put_and_get_by_two_processes_and_until_the_disk_is_full(tmp_path: Path)
         path = tmp_path / f"{n}.sqlite"
         run_at_once(_fill, [(path, name) for name in ("a", "b")])
         with Cache(path) as cache:
-            assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120
+            assert (
+                len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)]))
+                == 120
+            )
 
 
 def test_any_flipped_bit_gives_right_values_or_an_error_of_one_line(tmp_path: Path) -> None:
@@ -76,7 +82,9 @@ def test_any_flipped_bit_gives_right_values_or_an_error_of_one_line(tmp_path: Pa
             assert path.exists()
     assert works > 300
     path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(UserError, match="c.sqlite: file is not a database; .*delete it while nothing runs"):
+    with pytest.raises(
+        UserError, match="c.sqlite: file is not a database; .*delete it while nothing runs"
+    ):
         Cache(path)
 
 
@@ -94,15 +102,22 @@ def test_any_flipped_bit_gives_right_values_or_an_error_of_one_line(tmp_path: Pa
         ("ext4 rw,nolock", ""),
     ],
 )
-def test_a_file_system_without_common_locks_is_refused(mounted: str, fault: str, tmp_path: Path, monkeypatch) -> None:
+def test_a_file_system_without_common_locks_is_refused(
+    mounted: str, fault: str, tmp_path: Path, monkeypatch
+) -> None:
     """Two hosts that write one file at once without them would damage it."""
     folder = tmp_path / "shared disk"
     mounts = tmp_path / "mounts"
     shown = str(folder).replace(" ", "\\040")
-    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/ {shown} {mounted} 0 0\nserver:/ {shown}x fuse.sshfs rw 0 0\n")
+    mounts.write_text(
+        f"/dev/a / ext4 rw 0 0\nserver:/ {shown} {mounted} 0 0\nserver:/ {shown}x fuse.sshfs rw 0 "
+        "0\n"
+    )
     monkeypatch.setattr(disk, "MOUNTS", mounts)
     if not fault:
         Cache(folder / "cache" / "c.sqlite")
         return
-    with pytest.raises(UserError, match=rf"disk/cache: on a file system \({fault}\) whose .*; set `cache`"):
+    with pytest.raises(
+        UserError, match=rf"disk/cache: on a file system \({fault}\) whose .*; set `cache`"
+    ):
         Cache(folder / "cache" / "c.sqlite")

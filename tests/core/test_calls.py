@@ -1,6 +1,8 @@
-"""Every place in the code where a library could run a stranger's code is known, and safe by its arguments or a reason.
+"""Every place in the code where a library could run a stranger's code is known, and safe by its
+arguments or a reason.
 
-A new place fails here: give the call the argument that makes it safe, or add the place to ``KNOWN`` with a reason.
+A new place fails here: give the call the argument that makes it safe, or add the place to ``KNOWN``
+with a reason.
 """
 
 import ast
@@ -16,30 +18,123 @@ OURS = ("compclip", "workflow_scripts", "tests")
 # Names by which Python and libraries run code, or read files that may hold or name code.
 RISKY = {
     # Python
-    "exec", "__import__", "import_module", "exec_module", "load_module", "load_source", "spec_from_file_location",
-    "SourceFileLoader", "run_path", "run_module", "find_spec", "resolve_name", "locate", "entry_points", "CDLL",
-    "LoadLibrary", "Unpickler", "system", "popen", "interact",
+    "exec",
+    "__import__",
+    "import_module",
+    "exec_module",
+    "load_module",
+    "load_source",
+    "spec_from_file_location",
+    "SourceFileLoader",
+    "run_path",
+    "run_module",
+    "find_spec",
+    "resolve_name",
+    "locate",
+    "entry_points",
+    "CDLL",
+    "LoadLibrary",
+    "Unpickler",
+    "system",
+    "popen",
+    "interact",
     # readers and templates
-    "read_pickle", "unsafe_load", "unsafe_load_all", "full_load", "full_load_all", "UnsafeLoader", "FullLoader",
-    "from_string", "Template", "NativeEnvironment", "apply_chat_template",
+    "read_pickle",
+    "unsafe_load",
+    "unsafe_load_all",
+    "full_load",
+    "full_load_all",
+    "UnsafeLoader",
+    "FullLoader",
+    "from_string",
+    "Template",
+    "NativeEnvironment",
+    "apply_chat_template",
     # transformers, diffusers and the Hub
-    "from_pretrained", "from_config", "from_single_file", "from_pipe", "DiffusionPipeline", "load_dataset",
-    "get_class_from_dynamic_module", "load_lora_weights", "load_textual_inversion", "load_ip_adapter", "get_kernel",
+    "from_pretrained",
+    "from_config",
+    "from_single_file",
+    "from_pipe",
+    "DiffusionPipeline",
+    "load_dataset",
+    "get_class_from_dynamic_module",
+    "load_lora_weights",
+    "load_textual_inversion",
+    "load_ip_adapter",
+    "get_kernel",
     # open_clip, timm, torch, torchvision
-    "HFTokenizer", "SimpleTokenizer", "HFTextEncoder", "get_tokenizer", "create_model", "create_model_and_transforms",
-    "create_model_from_pretrained", "CustomTextCLIP", "CoCa", "CLIP", "TimmModel", "load_openai_model",
-    "load_checkpoint", "load_state_dict_from_url", "add_safe_globals", "safe_globals", "load_inline", "load_library",
-    "NoTrainInceptionV3", "CIFAR10", "CIFAR100",
-}  # fmt: skip
+    "HFTokenizer",
+    "SimpleTokenizer",
+    "HFTextEncoder",
+    "get_tokenizer",
+    "create_model",
+    "create_model_and_transforms",
+    "create_model_from_pretrained",
+    "CustomTextCLIP",
+    "CoCa",
+    "CLIP",
+    "TimmModel",
+    "load_openai_model",
+    "load_checkpoint",
+    "load_state_dict_from_url",
+    "add_safe_globals",
+    "safe_globals",
+    "load_inline",
+    "load_library",
+    "NoTrainInceptionV3",
+    "CIFAR10",
+    "CIFAR100",
+}
 # Names that are too common to be risky in other modules than these.
-COMMON = {"load", "loads", "load_all", "Loader", "load_state_dict", "from_file", "download", "pipeline", "Pipeline"}
+COMMON = {
+    "load",
+    "loads",
+    "load_all",
+    "Loader",
+    "load_state_dict",
+    "from_file",
+    "download",
+    "pipeline",
+    "Pipeline",
+}
 LOADERS = {
-    "pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "skops", "torch", "numpy", "yaml", "spacy", "hub",
-    "jit", "package", "export", "factory", "diffusers", "transformers", "timm", "open_clip", "DiffusionPipeline",
+    "pickle",
+    "marshal",
+    "shelve",
+    "dill",
+    "joblib",
+    "cloudpickle",
+    "skops",
+    "torch",
+    "numpy",
+    "yaml",
+    "spacy",
+    "hub",
+    "jit",
+    "package",
+    "export",
+    "factory",
+    "diffusers",
+    "transformers",
+    "timm",
+    "open_clip",
+    "DiffusionPipeline",
     "hub_model",
-}  # fmt: skip
+}
 # Modules that are only imported for a known reason.
-MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "runpy", "imp", "cffi", "ctypes", "code"}
+MODULES = {
+    "pickle",
+    "marshal",
+    "shelve",
+    "dill",
+    "joblib",
+    "cloudpickle",
+    "runpy",
+    "imp",
+    "cffi",
+    "ctypes",
+    "code",
+}
 # Keyword arguments that make a call safe; the name may begin with the module.
 SAFE = {
     "from_pretrained": ("trust_remote_code", False),
@@ -59,9 +154,15 @@ NAMES = "the names are constants of this module"
 KNOWN = {
     ("compclip/__init__.py", "importlib.import_module"): (2, NAMES),
     ("compclip/__main__.py", "importlib.import_module"): (3, NAMES),
-    ("compclip/core/plugins.py", "importlib.import_module"): (2, "the name is one of the modules in a package of ours"),
+    ("compclip/core/plugins.py", "importlib.import_module"): (
+        2,
+        "the name is one of the modules in a package of ours",
+    ),
     ("compclip/release/models.py", "pydantic.create_model"): (2, "the fields are named there"),
-    ("workflow_scripts/report/make_page.py", "importlib.import_module"): (2, "the names are those of stages"),
+    ("workflow_scripts/report/make_page.py", "importlib.import_module"): (
+        2,
+        "the names are those of stages",
+    ),
     ("compclip/clip/activations.py", "torch.from_file"): (1, "maps plain bytes"),
     ("compclip/clip/device.py", "ctypes"): (1, "for the next"),
     ("compclip/clip/device.py", "ctypes.CDLL"): (1, "the C library of this process"),
@@ -72,8 +173,14 @@ KNOWN = {
     ("compclip/clip/model.py", "open_clip.CustomTextCLIP"): (1, CONFIG),
     ("compclip/clip/model.py", "open_clip.CLIP"): (1, CONFIG),
     ("compclip/clip/tokens.py", "open_clip.SimpleTokenizer"): (1, CONFIG),
-    ("compclip/clip/weights.py", "importlib.util.find_spec"): (1, "looks for a package without importing it"),
-    ("workflow_scripts/workflow/check.py", "importlib.util.find_spec"): (5, "looks for constants, and imports nothing"),
+    ("compclip/clip/weights.py", "importlib.util.find_spec"): (
+        1,
+        "looks for a package without importing it",
+    ),
+    ("workflow_scripts/workflow/check.py", "importlib.util.find_spec"): (
+        5,
+        "looks for constants, and imports nothing",
+    ),
     ("compclip/core/documents.py", "yaml.load"): (1, "by a subclass of SafeLoader"),
     ("compclip/core/pickles.py", "pickle"): (1, "for the next"),
     ("compclip/core/pickles.py", "pickle.Unpickler"): (1, "the class of the restricted reader"),
@@ -83,16 +190,28 @@ KNOWN = {
     ("compclip/split/export.py", "pickle"): (1, WRITES),
     ("workflow_scripts/score/scores.py", "pickle"): (1, WRITES),
     ("benchmarks/speed/score.py", "pickle"): (1, "a job for the benchmark's own process"),
-    ("compclip/generate/generators/diffusers.py", "diffusers.DiffusionPipeline"): (2, "for the call with the argument"),
-    ("compclip/generate/generators/diffusers.py", "getattr(torch)"): (1, "one of three types of numbers"),
-    ("compclip/score/score_fid.py", "fid.NoTrainInceptionV3"): (1, "torch.load is restricted since 2.6; test_fid.py"),
+    ("compclip/generate/generators/diffusers.py", "diffusers.DiffusionPipeline"): (
+        2,
+        "for the call with the argument",
+    ),
+    ("compclip/generate/generators/diffusers.py", "getattr(torch)"): (
+        1,
+        "one of three types of numbers",
+    ),
+    ("compclip/score/score_fid.py", "fid.NoTrainInceptionV3"): (
+        1,
+        "torch.load is restricted since 2.6; test_fid.py",
+    ),
     ("compclip/specs/zero_shot.py", "datasets.CIFAR10"): (2, "reads pickles only of known MD5"),
     ("compclip/specs/zero_shot.py", "datasets.CIFAR100"): (2, "reads pickles only of known MD5"),
-    ("compclip/text/language.py", "spacy.load"): (1, "an installed package, which the user's own config names"),
+    ("compclip/text/language.py", "spacy.load"): (
+        1,
+        "an installed package, which the user's own config names",
+    ),
     ("benchmarks/faults.py", "shell"): (1, "the commands are constants"),
     ("benchmarks/speed/parse.py", "spacy.load"): (1, "an installed package"),
     ("benchmarks/speed/specs.py", "open_clip.SimpleTokenizer"): (1, "without arguments"),
-}  # fmt: skip
+}
 
 
 class Finder(ast.NodeVisitor):
@@ -122,7 +241,9 @@ class Finder(ast.NodeVisitor):
         is_own = module.split(".")[0] in OURS
         for alias in node.names:
             # What is our own is found where it is defined.
-            self.origin[alias.asname or alias.name] = f"ours.{alias.name}_" if is_own else f"{module}.{alias.name}"
+            self.origin[alias.asname or alias.name] = (
+                f"ours.{alias.name}_" if is_own else f"{module}.{alias.name}"
+            )
             if alias.name == "open_clip" and is_own:
                 self.origin["open_clip"] = "open_clip"
             elif not is_own:
@@ -133,7 +254,11 @@ class Finder(ast.NodeVisitor):
         """Follow a library to its shorter name, as in ``library, judge = open_clip(), other``."""
         for target in node.targets:
             is_tuple = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            pairs = zip(target.elts, node.value.elts, strict=False) if is_tuple else [(target, node.value)]
+            pairs = (
+                zip(target.elts, node.value.elts, strict=False)
+                if is_tuple
+                else [(target, node.value)]
+            )
             for name, value in pairs:
                 source = self.name(value)
                 is_library = not isinstance(value, ast.Call) or source == "open_clip"
@@ -155,7 +280,9 @@ class Finder(ast.NodeVisitor):
             self.risks.append("eval")
         self.risks += ["compile"] if called == "compile" else []
         for word in node.keywords:
-            is_safe = isinstance(word.value, ast.Constant) and word.value.value is ONLY.get(word.arg or "")
+            is_safe = isinstance(word.value, ast.Constant) and word.value.value is ONLY.get(
+                word.arg or ""
+            )
             self.risks += [word.arg] if word.arg in ONLY and not is_safe else []
         if not isinstance(node.func, ast.Name):
             self.visit(node.func.value if isinstance(node.func, ast.Attribute) else node.func)

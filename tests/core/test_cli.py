@@ -39,9 +39,15 @@ class Write(Command):
 
 @pytest.mark.parametrize(
     ("output", "fault"),
-    [("pipe", "not a regular file"), ("/", "is a folder"), ("", "is a folder"), ("..", "is a folder"),
-     ("folder", "is a folder"), ("pipe/a.csv", "not a folder")],
-)  # fmt: skip
+    [
+        ("pipe", "not a regular file"),
+        ("/", "is a folder"),
+        ("", "is a folder"),
+        ("..", "is a folder"),
+        ("folder", "is a folder"),
+        ("pipe/a.csv", "not a folder"),
+    ],
+)
 def test_an_output_that_cannot_be_a_file_is_refused_before_the_work(
     output: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,11 +73,20 @@ def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     ("error", "line", "code"),
     [
         (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id", 1),
-        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a"), "error: a: No such file or directory", 1),
-        (MemoryError(), "error: out of memory; close other programs or use smaller batches in the config", 1),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a"),
+            "error: a: No such file or directory",
+            1,
+        ),
+        (
+            MemoryError(),
+            "error: out of memory; close other programs or use smaller batches in the config",
+            1,
+        ),
         (
             ImportError("libtorch_cpu.so: failed to map segment from shared object"),
-            "error: libtorch_cpu.so: failed to map segment from shared object, probably because memory ran out;"
+            "error: libtorch_cpu.so: failed to map segment from shared object, probably because "
+            "memory ran out;"
             " close other programs and run again",
             1,
         ),
@@ -90,7 +105,9 @@ def test_errors(error: BaseException, line: str, code: int, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("number", cli.ENDING)
-def test_a_signal_ends_a_command_as_ctrl_c_does(number: signal.Signals, monkeypatch, capsys) -> None:
+def test_a_signal_ends_a_command_as_ctrl_c_does(
+    number: signal.Signals, monkeypatch, capsys
+) -> None:
     def draw(_: Draw) -> None:
         os.kill(os.getpid(), number)
         time.sleep(60)
@@ -118,14 +135,19 @@ def test_a_signal_that_nohup_ignores_stays_ignored(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "went on\n"
 
 
-def test_options_and_a_changed_artifact_that_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_options_and_a_changed_artifact_that_is_refused(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
     def draw(command: Draw) -> None:
         cli.log.info("%d %d", command.window.low, command.seed)
 
     assert run(draw, monkeypatch, "--window.low", "3", "--seed", "4") == 0
     assert capsys.readouterr().err == "3 4\n"
     assert run(draw, monkeypatch, "--window.low", "-1") == 1
-    assert "error: --window.low: Input should be greater than or equal to 0, got '-1'\n" in capsys.readouterr().err
+    assert (
+        "error: --window.low: Input should be greater than or equal to 0, got '-1'\n"
+        in capsys.readouterr().err
+    )
     assert run(draw, monkeypatch, "--help") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Draw something." in shown and "lowest percentile (default: 25)" in shown
@@ -140,15 +162,26 @@ def test_options_and_a_changed_artifact_that_is_refused(tmp_path: Path, monkeypa
     assert "t: changed since split.make wrote it" in capsys.readouterr().err
 
 
-def test_each_command_tells_its_options_and_their_list_needs_no_dependency(monkeypatch, capsys) -> None:
-    """Before `make` has installed them, or with another Python on the PATH, the help is the same."""
+def test_each_command_tells_its_options_and_their_list_needs_no_dependency(
+    monkeypatch, capsys
+) -> None:
+    """Before `make` has installed them, or with another Python on the PATH, the help is the
+    same.
+    """
     shown = [
-        subprocess.run([sys.executable, *options, "-m", "compclip", "--help"], cwd=ROOT, capture_output=True, text=True)
+        subprocess.run(
+            [sys.executable, *options, "-m", "compclip", "--help"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         for options in ((), ("-S",))
     ]
     assert shown[0].stdout == shown[1].stdout and "score images by a judge" in shown[1].stdout
     for name in (*commands.COMMANDS, "--help", "unknown"):
-        monkeypatch.setattr(sys, "argv", ["compclip", name, *["--help"] * (name in commands.COMMANDS)])
+        monkeypatch.setattr(
+            sys, "argv", ["compclip", name, *["--help"] * (name in commands.COMMANDS)]
+        )
         with pytest.raises(SystemExit) as end:
             commands.main()
         printed = capsys.readouterr()

@@ -1,4 +1,6 @@
-"""A step's identity changes with the code that decides its result, and with nothing else; imports point down."""
+"""A step's identity changes with the code that decides its result, and with nothing else; imports
+point down.
+"""
 
 import ast
 import re
@@ -95,9 +97,12 @@ UNDECISIVE = [
 
 
 @pytest.mark.parametrize(
-    ("change", "counts"), [*((change, True) for change in DECISIVE), *((change, False) for change in UNDECISIVE)]
+    ("change", "counts"),
+    [*((change, True) for change in DECISIVE), *((change, False) for change in UNDECISIVE)],
 )
-def test_only_what_decides_the_result_counts(project: Path, change: tuple[str, str, str], counts: bool) -> None:
+def test_only_what_decides_the_result_counts(
+    project: Path, change: tuple[str, str, str], counts: bool
+) -> None:
     before = identity()
     edit(project, *change)
     assert (identity() != before) == counts
@@ -108,7 +113,10 @@ def test_an_identity_may_be_within_packages(project: Path) -> None:
         f"compclip.{name}" for name in ("io", "stage", "stage.deep", "stage.part", "stage.step")
     }
     before = identity(("compclip.stage",))
-    for name, old, new, counts in (("io.py", "return x", "return -x", False), ("stage/deep.py", "x + 1", "x", True)):
+    for name, old, new, counts in (
+        ("io.py", "return x", "return -x", False),
+        ("stage/deep.py", "x + 1", "x", True),
+    ):
         edit(project, name, old, new)
         assert (identity(("compclip.stage",)) != before) == counts
 
@@ -116,10 +124,25 @@ def test_an_identity_may_be_within_packages(project: Path) -> None:
 # From the bottom to the top.
 SHARED = ("core", "text", "clip", "stats", "plot")
 STAGES = (
-    "dataset", "pairs", "divergence", "split", "judge", "generate", "score", "human", "specs", "compun", "report",
+    "dataset",
+    "pairs",
+    "divergence",
+    "split",
+    "judge",
+    "generate",
+    "score",
+    "human",
+    "specs",
+    "compun",
+    "report",
     "release",
-)  # fmt: skip
-LEVEL = {**{name: 1 for name in SHARED}, "core": 0, "io": 0, **{name: n for n, name in enumerate(STAGES, 2)}}
+)
+LEVEL = {
+    **{name: 1 for name in SHARED},
+    "core": 0,
+    "io": 0,
+    **{name: n for n, name in enumerate(STAGES, 2)},
+}
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 
 

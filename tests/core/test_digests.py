@@ -54,14 +54,19 @@ def test_files_that_appear_and_disappear_and_a_folder_that_moves(tmp_path: Path)
 
 
 def test_a_damaged_record_is_blamed(tmp_path: Path) -> None:
-    """Whoever edits a record by hand, or restores it without its last line, does not make an artifact right."""
+    """Whoever edits a record by hand, or restores it without its last line, does not make an
+    artifact right.
+    """
     path = write(tmp_path, "file")
     file, rng = digests.record_file(path), random.Random(0)
     whole = file.read_bytes()
     flip(file, rng)
     with pytest.raises(UserError) as error:
         digests.check([path])
-    assert str(error.value) == f"{file}: damaged, so {path} cannot be verified; delete both and run again"
+    assert (
+        str(error.value)
+        == f"{file}: damaged, so {path} cannot be verified; delete both and run again"
+    )
     file.write_bytes(whole[:-SEAL])
     with pytest.raises(UserError, match="damaged, so .* cannot be verified"):
         digests.check([path])
@@ -98,7 +103,11 @@ def _write_large(path: Path, byte: bytes) -> None:
 
 
 def test_two_processes_that_write_a_file_leave_one_of_both(tmp_path: Path) -> None:
-    """Sealed files need no locks, which some network file systems lack: a rename replaces the whole file."""
+    """Sealed files need no locks, which some network file systems lack: a rename replaces the whole
+    file.
+    """
     path = tmp_path / "checkpoint.pt"
     run_at_once(_write_large, [(path, byte) for byte in (b"a", b"b")])
-    assert read_sealed(path) in (b"a" * 50_000, b"b" * 50_000) and list(tmp_path.iterdir()) == [path]
+    assert read_sealed(path) in (b"a" * 50_000, b"b" * 50_000) and list(tmp_path.iterdir()) == [
+        path
+    ]

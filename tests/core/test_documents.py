@@ -46,7 +46,9 @@ def test_ambiguous_or_invalid(parse: Callable[[str], Any], text: str, message: s
 
 
 @pytest.mark.parametrize("read", [decode, read_json, read_records_of, read_lines])
-def test_a_pipe_or_device_is_refused_before_it_is_opened(read: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_pipe_or_device_is_refused_before_it_is_opened(
+    read: Callable[[Path], Any], tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "link.jsonl").symlink_to("/dev/zero")
     for name in ("pipe.jsonl", "link.jsonl"):
@@ -55,8 +57,15 @@ def test_a_pipe_or_device_is_refused_before_it_is_opened(read: Callable[[Path], 
 
 
 def test_merged_keys_and_wrong_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "base: &base {in: &inner {<<: {x: 1}, x: 2}, y: 1}\ntop: {<<: *base, y: 3}\nlast: {<<: *inner, x: 4}\n"
-    assert parse_yaml(text) == {"base": {"in": {"x": 2}, "y": 1}, "top": {"in": {"x": 2}, "y": 3}, "last": {"x": 4}}
+    text = (
+        "base: &base {in: &inner {<<: {x: 1}, x: 2}, y: 1}\ntop: {<<: *base, y: 3}\nlast: {<<: "
+        "*inner, x: 4}\n"
+    )
+    assert parse_yaml(text) == {
+        "base": {"in": {"x": 2}, "y": 1},
+        "top": {"in": {"x": 2}, "y": 3},
+        "last": {"x": 4},
+    }
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "captions.csv").touch()
@@ -64,6 +73,9 @@ def test_merged_keys_and_wrong_paths(tmp_path: Path, monkeypatch: pytest.MonkeyP
         f"data/caption.csv: no such file in {tmp_path}; did you mean data/captions.csv?"
     )
     assert no_such("dat/captions.csv").endswith("did you mean data?")
-    assert no_such("x/y.csv") == f"x/y.csv: no such file in {tmp_path}; x does not exist either; correct the path"
+    assert (
+        no_such("x/y.csv")
+        == f"x/y.csv: no such file in {tmp_path}; x does not exist either; correct the path"
+    )
     assert no_such("data") == "data: is a folder; give the path of a file"
     assert no_such("data/captions.csv", "folder").startswith("data/captions.csv: no such folder")

@@ -53,7 +53,8 @@ def test_only_changed_and_young_files_are_read_again(
     after = fingerprint(images, cache=tmp_path)
     assert sorted(reads) == ["21.png", "3.png"]
     assert after == fingerprint(images) != before
-    # Within a tick of the file system's clock, a second change leaves size, times and inode as they are.
+    # Within a tick of the file system's clock, a second change leaves size, times and inode as they
+    # are.
     monkeypatch.setattr(module, "TICK", HOUR)
     reads.clear()
     fingerprint(images, cache=tmp_path / "young")
@@ -86,14 +87,17 @@ def test_bits_lost_below_the_file_system_are_found_by_reading_again(
     """A stand-in for a bad disk: the index takes all times of a file for equal."""
     key = module.key
     monkeypatch.setattr(module, "TICK", -HOUR)
-    monkeypatch.setattr(module, "key", lambda path, size, modified, changed, inode: key(path, size, inode))
+    monkeypatch.setattr(
+        module, "key", lambda path, size, modified, changed, inode: key(path, size, inode)
+    )
     before = fingerprint(images, cache=tmp_path)
     (images / "1" / "1.png").write_bytes(b"lost!!")
     assert fingerprint(images, cache=tmp_path) == before
     monkeypatch.setenv(module.REREAD, "1")
     for _ in range(2):  # what is wrong is not learned
         with pytest.raises(
-            UserError, match=r"1/1\.png: 1 of 20 files have other bytes than when they were first read;"
+            UserError,
+            match=r"1/1\.png: 1 of 20 files have other bytes than when they were first read;",
         ):
             fingerprint(images, cache=tmp_path)
     (images / "1" / "1.png").write_bytes(b"%06d" % 1)

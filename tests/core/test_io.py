@@ -1,4 +1,6 @@
-"""Artifacts are whole or absent, the same content gives the same bytes, and too little memory is named."""
+"""Artifacts are whole or absent, the same content gives the same bytes, and too little memory is
+named.
+"""
 
 import multiprocessing
 import os
@@ -27,7 +29,9 @@ from compclip.core.records import check_expansion
 from compclip.core.sealed import sealed
 from tests.core.processes import small_files_only
 
-SPLITS = pd.DataFrame({"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"})
+SPLITS = pd.DataFrame(
+    {"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"}
+)
 
 
 @given(st.text(max_size=30))
@@ -44,7 +48,9 @@ def test_a_safe_id_stays_in_its_folder(image_id: str) -> None:
     assert path.relative_to(folder).as_posix() == image_id
 
 
-@pytest.mark.parametrize("bad", ["", ".", "..", "../x", "a/../b", "/x", "a//b", "a/", "a\\b", "C:/x", "a\0", "a\nb"])
+@pytest.mark.parametrize(
+    "bad", ["", ".", "..", "../x", "a/../b", "/x", "a//b", "a/", "a\\b", "C:/x", "a\0", "a\nb"]
+)
 def test_ids_that_climb_are_refused(bad: str) -> None:
     with pytest.raises(UserError, match="image_id"):
         io.safe_id(bad)
@@ -55,7 +61,11 @@ def test_ids_that_climb_are_refused(bad: str) -> None:
 def test_a_pipe_or_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
-    for path, fault in [("pipe", "not a regular file"), ("link", "not a regular file"), (".", "is a folder")]:
+    for path, fault in [
+        ("pipe", "not a regular file"),
+        ("link", "not a regular file"),
+        (".", "is a folder"),
+    ]:
         with pytest.raises(UserError, match=fault):
             io.write_text("a", tmp_path / path)
     with pytest.raises(UserError, match="not a folder"), io.atomic_folder(tmp_path / "pipe"):
@@ -69,7 +79,9 @@ def test_a_file_is_not_a_folder_to_write_to(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="file: not a folder"):
         io.write_text("a", tmp_path / "file" / "deep" / "a.txt")
     with pytest.raises(UserError, match="file: not a folder"):
-        io.write_manifest(tmp_path / "file", pd.DataFrame({"file_name": ["a.png"], "text": ["a red bill"]}))
+        io.write_manifest(
+            tmp_path / "file", pd.DataFrame({"file_name": ["a.png"], "text": ["a red bill"]})
+        )
 
 
 def test_a_failed_write_leaves_the_old_file_or_folder(tmp_path: Path) -> None:
@@ -105,7 +117,9 @@ def _write_and_wait(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "", "..", "x/.."])
-def test_an_output_without_a_name_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_without_a_name_is_refused(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="give the path of a file"):
         io.write_text("x", path)
@@ -122,7 +136,10 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
     writer.kill()
     writer.join()
-    elsewhere = [tmp_path / f".a.json.not{platform.node()}-{writer.pid}.tmp", tmp_path / ".b.json.1-1.tmp"]
+    elsewhere = [
+        tmp_path / f".a.json.not{platform.node()}-{writer.pid}.tmp",
+        tmp_path / ".b.json.1-1.tmp",
+    ]
     for path in elsewhere:
         path.touch()
     io.write_json(2, tmp_path / "a.json")
@@ -149,7 +166,10 @@ def _write_splits(path: Path) -> None:
 @pytest.mark.parametrize("write", [_write_splits, _write_checkpoint, _write_weights])
 def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     path = tmp_path / "artifact"
-    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*free some disk space") as error:
+    with (
+        small_files_only(),
+        pytest.raises(UserError, match="artifact: not written .*free some disk space") as error,
+    ):
         write(path)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
@@ -157,7 +177,10 @@ def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
 
 def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     path = tmp_path / "splits.parquet"
-    with pytest.raises(UserError, match="splits.parquet: column split: row 0: expected one of train, .*, got 'test'"):
+    with pytest.raises(
+        UserError,
+        match="splits.parquet: column split: row 0: expected one of train, .*, got 'test'",
+    ):
         io.write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
     assert not path.exists()
     twice = pd.DataFrame({"image_id": ["a", "a"], "split": ["train", "train"]})
@@ -172,17 +195,27 @@ def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         io.read_table(tmp_path / "none.parquet", tables.SPLIT)
     io.write_table(SPLITS, tmp_path / "a", tables.SPLIT)
-    io.write_table(SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT)
+    io.write_table(
+        SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT
+    )
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
-def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per_group: int) -> None:
+def test_parts_of_a_table_give_the_bytes_of_the_whole(
+    sizes: list[int], rows_per_group: int
+) -> None:
     number = sum(sizes)
-    change = dict.fromkeys(("noun", "original_adj", "new_adj"), "red") | dict.fromkeys(("start", "end"), 1)
-    table = pd.DataFrame({"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"})
+    change = dict.fromkeys(("noun", "original_adj", "new_adj"), "red") | dict.fromkeys(
+        ("start", "end"), 1
+    )
+    table = pd.DataFrame(
+        {"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"}
+    )
     table["exclusive"] = True
-    table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[list(tables.SWAPPED.columns)]
+    table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[
+        list(tables.SWAPPED.columns)
+    ]
     table = table if number else io.empty_table(tables.SWAPPED)
     ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -203,7 +236,9 @@ def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path
     words, places = ("noun", "original_adj", "new_adj"), ("start", "end", "new_start", "new_end")
     change = dict.fromkeys(words, "red") | dict.fromkeys(places, 1)
     ids = [f"{number:03d}" for number in range(50)]
-    table = pd.DataFrame({"split": "test_seen", "image_id": ids, "caption_id": 0, "adjective": "red", "text": "a"})
+    table = pd.DataFrame(
+        {"split": "test_seen", "image_id": ids, "caption_id": 0, "adjective": "red", "text": "a"}
+    )
     table = table.assign(changes=[[change]] * len(table))[list(tables.VARIANTS.columns)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(io, "ROWS_PER_GROUP", 20)
@@ -217,7 +252,8 @@ def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path
 # Each reads a file whose content takes more than the bytes that remain.
 READERS = {
     "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
-    "own.parquet": "from compclip.core.records import read_records as r; read = lambda f: r(f, ['image_id', 'text'])",
+    "own.parquet": "from compclip.core.records import read_records as r; read = lambda f: r(f, "
+    "['image_id', 'text'])",
     "image.png": "from compclip.core.pictures import read_rgb as read",
     "other.png": "from compclip.core.pictures import image_size as read",
     "weights.safetensors": "from compclip.clip.weights import read_weights as read",
@@ -245,10 +281,17 @@ def test_too_little_memory_is_named(name: str, tmp_path: Path) -> None:
         texts = draw.integers(0, 1 << 62, (200_000, 2)).astype(str)
         io.write_frame(pd.DataFrame(texts, columns=["image_id", "text"]).astype("str"), file)
     elif file.suffix == ".png":
-        Image.fromarray(draw.integers(0, 255, (2000, 2000, 3), dtype=np.uint8)).save(file, compress_level=1)
+        Image.fromarray(draw.integers(0, 255, (2000, 2000, 3), dtype=np.uint8)).save(
+            file, compress_level=1
+        )
     else:
         safetensors.torch.save_file({"a": torch.zeros(10_000_000)}, file)
     script = LIMITED.format(reader=READERS[name], left=2_000_000, file=str(file))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 1
-    assert done.stderr == f"error: {file}: not enough memory to read it; close other programs and run again\n"
+    assert (
+        done.stderr
+        == f"error: {file}: not enough memory to read it; close other programs and run again\n"
+    )

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from compclip.core.normal import INVISIBLE, normalize, tidy_id
 
-# Ways to hide that a text says `red cup`, by what is counted, and what `red` is in the text as given.
+# Ways to hide that a text says `red cup`, by what is counted, and what `red` is in the text as
+# given.
 HIDDEN = [
     ("a red\u200b cup", "invisible_characters", "red"),
     ("a r\u00aded cup", "invisible_characters", "r\u00aded"),
@@ -59,7 +60,11 @@ HIDDEN = [
     ("a \uff52\uff45\uff44 \uff43\uff55\uff50", "compatibility_characters", "\uff52\uff45\uff44"),
     ("a red\u00a0cup", "compatibility_characters", "red"),
     ("a red\u3000cup", "compatibility_characters", "red"),
-    ("a \U0001d42b\U0001d41e\U0001d41d cup", "compatibility_characters", "\U0001d42b\U0001d41e\U0001d41d"),
+    (
+        "a \U0001d42b\U0001d41e\U0001d41d cup",
+        "compatibility_characters",
+        "\U0001d42b\U0001d41e\U0001d41d",
+    ),
     ("a \u24e1ed cup", "compatibility_characters", "\u24e1ed"),
     ("a r\u0336e\u0336d\u0336 cup", "compatibility_characters", "r\u0336e\u0336d\u0336"),
     ("a \uff0ared\uff0a cup", "markup", "red"),
@@ -77,7 +82,7 @@ HIDDEN = [
     ("a red\x0bcup", None, "red"),
     ("a red\x85cup", None, "red"),
     (" a red cup ", None, "red"),
-]  # fmt: skip
+]
 AS_WRITTEN = [
     "a red cup",
     "its bill isn't red, it's blue-gray (or brown); 50% of the bird's wings: why?",
@@ -132,7 +137,12 @@ def test_a_word_of_two_scripts_is_counted_even_if_no_letter_looks_latin() -> Non
     assert normalize("\u043a\u0440\u0430\u0441\u043d\u044b\u0439 cup").kinds == []
 
 
-@given(st.text(st.sampled_from("red cup&*_<>b/[]()'\"#;\u200b\u0301\uff52\u00a0\u0435\ufb03|=~`\\\n"), max_size=40))
+@given(
+    st.text(
+        st.sampled_from("red cup&*_<>b/[]()'\"#;\u200b\u0301\uff52\u00a0\u0435\ufb03|=~`\\\n"),
+        max_size=40,
+    )
+)
 def test_normalizing_keeps_the_order_and_the_bounds_of_characters(text: str) -> None:
     read = normalize(text)
     spans = [read.given(place, place + 1) for place in range(len(read.text))]
@@ -142,7 +152,9 @@ def test_normalizing_keeps_the_order_and_the_bounds_of_characters(text: str) -> 
 
 def test_all_default_ignorable_characters_are_removed() -> None:
     regex = pytest.importorskip("regex")
-    ignorable = regex.findall(r"\p{Default_Ignorable_Code_Point}", "".join(map(chr, range(0x110000))))
+    ignorable = regex.findall(
+        r"\p{Default_Ignorable_Code_Point}", "".join(map(chr, range(0x110000)))
+    )
     assert len(ignorable) > 4000
     # Hangul fillers look like spaces.
     fillers = INVISIBLE.sub("", "".join(ignorable))

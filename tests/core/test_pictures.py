@@ -35,7 +35,10 @@ def test_sixteen_bits_are_scaled_and_color_spaces_and_animations_read(tmp_path: 
     assert image_size(io.BytesIO(raw)) == (32, 32)
     assert (np.asarray(read_rgb(io.BytesIO(raw))) == RAMP[..., None]).all()
     (tmp_path / "x.png").write_bytes(raw)
-    assert (Preprocess({**PREPROCESS, "size": 32}, None).read([(tmp_path / "x.png", None)]) == RAMP[..., None]).all()
+    assert (
+        Preprocess({**PREPROCESS, "size": 32}, None).read([(tmp_path / "x.png", None)])
+        == RAMP[..., None]
+    ).all()
     red, blue = (Image.new("RGB", (8, 8), color) for color in ("red", "blue"))
     for raw in (
         saved(red.convert("CMYK"), "JPEG"),
@@ -57,11 +60,20 @@ def test_sixteen_bits_are_scaled_and_color_spaces_and_animations_read(tmp_path: 
             png([bytes(99)], (20_000, 20_000), 8, 2),
             r"too many pixels, more than the limit of 178,956,970 \(core/limits.py: PIXELS\)",
         ),
-        (saved(Image.new("L", (3, 1501)), "PNG"), "3 by 1501 pixels, a ratio, more than the limit of 500 "),
-        (saved(Image.fromarray(RAMP.astype(np.int32)), "TIFF"), "32 bits per channel; convert it to 8 bits"),
+        (
+            saved(Image.new("L", (3, 1501)), "PNG"),
+            "3 by 1501 pixels, a ratio, more than the limit of 500 ",
+        ),
+        (
+            saved(Image.fromarray(RAMP.astype(np.int32)), "TIFF"),
+            "32 bits per channel; convert it to 8 bits",
+        ),
         (saved(Image.fromarray(RAMP.astype(np.float32)), "TIFF"), "32 bits per channel"),
         *((saved(Image.fromarray(RAMP), kind)[:-40], "(?i)truncated") for kind in ("PNG", "JPEG")),
-        (saved(Image.fromarray(RAMP), "WEBP", lossless=False)[:-40], "could not create decoder object"),
+        (
+            saved(Image.fromarray(RAMP), "WEBP", lossless=False)[:-40],
+            "could not create decoder object",
+        ),
     ],
 )
 def test_broken_images(tmp_path: Path, raw: bytes, message: str) -> None:
@@ -88,9 +100,12 @@ def differences(raw: bytes) -> list[str]:
 def test_every_orientation_is_shown_upright(kind: str, mode: str) -> None:
     stored = FIELDS.convert(mode)
     array = np.asarray(Image.open(io.BytesIO(saved(stored, kind))).convert("RGB"))
-    # The first row and the first column of the stored pixels are, by EXIF: top left, top right, bottom right, …
+    # The first row and the first column of the stored pixels are, by EXIF: top left, top right,
+    # bottom right, …
     wanted = [array, array[:, ::-1], array[::-1, ::-1], array[::-1]]
-    wanted += [view.swapaxes(0, 1) for view in (array, array[::-1], array[::-1, ::-1], array[:, ::-1])]
+    wanted += [
+        view.swapaxes(0, 1) for view in (array, array[::-1], array[::-1, ::-1], array[:, ::-1])
+    ]
     for orientation, view in enumerate(wanted, 1):
         raw = turned(orientation, kind, stored)
         np.testing.assert_array_equal(pixels(raw), view)
@@ -116,7 +131,9 @@ def test_the_orientation_of_xmp_is_ignored(kind: str) -> None:
 
 @pytest.mark.parametrize("orientation", [0, 9, 300])
 def test_an_unknown_orientation_is_ignored(orientation: int) -> None:
-    assert (pixels(turned(orientation)) == pixels(saved(FIELDS, "JPEG"))).all() and not differences(turned(orientation))
+    assert (pixels(turned(orientation)) == pixels(saved(FIELDS, "JPEG"))).all() and not differences(
+        turned(orientation)
+    )
 
 
 def test_damaged_exif_is_ignored() -> None:
@@ -147,7 +164,10 @@ def modes() -> dict[str, Image.Image]:
         (png([b"\0\1"], (2, 1), 8, 3, PLTE=PALETTE, tRNS=b"\0"), [CLEAR, BLACK]),
         (png([b"\0\1"], (2, 1), 8, 3, PLTE=PALETTE, tRNS=b"\x7f\xff"), [HALF, BLACK]),
         (png([b"\x40"], (2, 1), 1, 3, PLTE=PALETTE, tRNS=b"\0"), [CLEAR, BLACK]),
-        (png([bytes([0, 255, 0, 0, 0, 0])], (2, 1), 8, 2, tRNS=bytes([0, 0, 0, 255, 0, 0])), [CLEAR, BLACK]),
+        (
+            png([bytes([0, 255, 0, 0, 0, 0])], (2, 1), 8, 2, tRNS=bytes([0, 0, 0, 255, 0, 0])),
+            [CLEAR, BLACK],
+        ),
         (png([b"\x5a\0"], (2, 1), 8, 0, tRNS=b"\0\x5a"), [CLEAR, BLACK]),
         (png([b"\x80"], (2, 1), 1, 0, tRNS=b"\0\1"), [CLEAR, BLACK]),
         (png([b"\x80"], (2, 1), 1, 0, tRNS=b"\0\0"), [CLEAR, CLEAR]),
@@ -198,7 +218,11 @@ def test_a_profile_is_converted_below_transparency_and_turned() -> None:
     image.putpixel((0, 0), (0, 200, 0, 0))
     raw = turned(6, "PNG", image, icc_profile=EXCHANGED)
     shown = pixels(raw)
-    assert shown.shape == (3, 2, 3) and shown[0, 1].tolist() == [255] * 3 and shown[2, 0, 0] > 190 > shown[2, 0, 1]
+    assert (
+        shown.shape == (3, 2, 3)
+        and shown[0, 1].tolist() == [255] * 3
+        and shown[2, 0, 0] > 190 > shown[2, 0, 1]
+    )
     assert differences(raw) == ["rotated", "other_colors", "transparent"]
 
 
@@ -208,7 +232,9 @@ def test_gray_with_a_profile(space: str) -> None:
     by = LINEAR_GRAY if space == "gray" else rgb_profile("rgb", 1)
     for kind in ("PNG", "JPEG"):
         raw = saved(Image.new("L", (16, 16), 128), kind, icc_profile=by)
-        assert abs(pixels(raw)[8, 8].astype(int) - 188).max() <= 1 and differences(raw) == ["other_colors"]
+        assert abs(pixels(raw)[8, 8].astype(int) - 188).max() <= 1 and differences(raw) == [
+            "other_colors"
+        ]
     clear = Image.merge("LA", [Image.new("L", (2, 2), 128), Image.new("L", (2, 2), 0)])
     assert (pixels(saved(clear, "PNG", icc_profile=by)) == 255).all()
 
@@ -224,7 +250,15 @@ def test_cmyk_by_its_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    "profile", [SRGB, b"nonsense" * 20, EXCHANGED[:200], EXCHANGED[:16] + b"\xff" + EXCHANGED[17:], LINEAR_GRAY, b""]
+    "profile",
+    [
+        SRGB,
+        b"nonsense" * 20,
+        EXCHANGED[:200],
+        EXCHANGED[:16] + b"\xff" + EXCHANGED[17:],
+        LINEAR_GRAY,
+        b"",
+    ],
 )
 def test_profiles_that_change_nothing(profile: bytes) -> None:
     """sRGB's own, damaged ones, and one for other images than these."""
@@ -278,7 +312,10 @@ def test_chunks_that_state_srgb(chunks: dict[str, bytes]) -> None:
 )
 def test_what_cannot_be_shown_is_refused(raw: bytes) -> None:
     for read in (image_size, read_rgb):
-        with pytest.raises(BrokenImage, match="convert it to sRGB|give it an alpha channel|no image of a known format"):
+        with pytest.raises(
+            BrokenImage,
+            match="convert it to sRGB|give it an alpha channel|no image of a known format",
+        ):
             read(io.BytesIO(raw))
 
 
@@ -308,7 +345,9 @@ def test_the_first_frame_of_an_animation() -> None:
         ("a.png", saved(Image.fromarray(RAMP.astype(np.uint16) * 257), "PNG"), "a.png"),
     ],
 )
-def test_a_kept_image_is_the_same_for_every_program(tmp_path: Path, name: str, raw: bytes, after: str) -> None:
+def test_a_kept_image_is_the_same_for_every_program(
+    tmp_path: Path, name: str, raw: bytes, after: str
+) -> None:
     """Even for one that knows only pixels."""
     (tmp_path / name).write_bytes(raw)
     kept, _, _ = keep_as_shown(tmp_path / name, "a", {})
@@ -320,17 +359,26 @@ def test_a_kept_image_is_the_same_for_every_program(tmp_path: Path, name: str, r
 # Modules that open images themselves, with the reason.
 OPENERS = {
     "compclip/core/pictures.py": "reads images",
-    "compclip/generate/generators/diffusers.py": "counts black images among the PNGs that it has just written",
+    "compclip/generate/generators/diffusers.py": "counts black images among the PNGs that it has "
+    "just written",
 }
 
 
 def test_images_are_opened_in_one_module() -> None:
     """Any other might show people or judges other pixels."""
-    files = [file for folder in ("compclip", "workflow_scripts", "examples") for file in (ROOT / folder).rglob("*.py")]
+    files = [
+        file
+        for folder in ("compclip", "workflow_scripts", "examples")
+        for file in (ROOT / folder).rglob("*.py")
+    ]
     openers = set()
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Image.open", "PIL.Image.open", "imread"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "Image.open",
+                "PIL.Image.open",
+                "imread",
+            ):
                 openers.add(file.relative_to(ROOT).as_posix())
     assert openers == set(OPENERS)
 

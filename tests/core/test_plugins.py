@@ -1,4 +1,6 @@
-"""A module that a config names defines what its interface says, and nothing that would be ignored."""
+"""A module that a config names defines what its interface says, and nothing that would be
+ignored.
+"""
 
 import importlib
 import re
@@ -75,10 +77,19 @@ GENERATOR_FAULTS = [
         "def fingerprints(settings, cache=None): return ''",
         "fingerprints: unknown name; did you mean fingerprint?; allowed keys: ",
     ),
-    ("def prewiew(settings, prompts): return ''", "prewiew: unknown name; did you mean preview?; allowed keys: "),
-    ("class Setting(Settings):\n    steps: int = 3", "Setting: unknown name; did you mean Settings?; allowed keys: "),
+    (
+        "def prewiew(settings, prompts): return ''",
+        "prewiew: unknown name; did you mean preview?; allowed keys: ",
+    ),
+    (
+        "class Setting(Settings):\n    steps: int = 3",
+        "Setting: unknown name; did you mean Settings?; allowed keys: ",
+    ),
     ('SPLITS = "test_seen"', "SPLITS: Input should be a valid tuple"),
-    ('SPLITS = ("test_sen",)', "SPLITS.0: Input should be 'test_seen', 'test_unseen' or 'test_swapped'"),
+    (
+        'SPLITS = ("test_sen",)',
+        "SPLITS.0: Input should be 'test_seen', 'test_unseen' or 'test_swapped'",
+    ),
     ('TABLES = ["images"]', "TABLES: Input should be a valid tuple"),
     ("SCENES = 1", "SCENES: Input should be a valid boolean"),
     ('MODEL = "yes"', "MODEL: Input should be a valid boolean"),
@@ -98,7 +109,9 @@ def test_a_faulty_generator_kind_is_refused(write: Write, line: str, error: str)
     name = write(generators, f"{GENERATOR}{line}\n")
     with pytest.raises(UserError) as raised:
         load_config({"generate": {"generators": [name]}})
-    assert f"compclip.generate.generators.mine: {error}" in str(raised.value) and "\n" not in str(raised.value)
+    assert f"compclip.generate.generators.mine: {error}" in str(raised.value) and "\n" not in str(
+        raised.value
+    )
 
 
 SOURCE_FAULTS = [
@@ -129,10 +142,14 @@ def test_what_is_defined_is_read_and_the_rest_has_defaults(write: Write) -> None
     assert isinstance(kind, Kind) and kind.SPLITS == ("test_seen",) and kind.TABLES == ("images",)
     assert not (kind.SCENES or kind.MODEL or kind.fingerprint or kind.preview or kind.ABOUT)
     made = load_source(write(sources, SOURCE + "PARALLEL = True\n"))
-    assert isinstance(made, DatasetSource) and made.PARALLEL and not made.SCRATCH and made.TABLES == ()
+    assert (
+        isinstance(made, DatasetSource) and made.PARALLEL and not made.SCRATCH and made.TABLES == ()
+    )
 
 
-@pytest.mark.parametrize("name", ["../mine", "mine.py", "a.b", "os", "_private", "", "__init__", "folder\n", "/etc"])
+@pytest.mark.parametrize(
+    "name", ["../mine", "mine.py", "a.b", "os", "_private", "", "__init__", "folder\n", "/etc"]
+)
 def test_only_a_module_of_the_folder_can_be_named(name: str) -> None:
     with pytest.raises(UserError, match=r"^config: generate.generators.0: .*unknown"):
         load_config({"generate": {"generators": [{"name": "it", "kind": name}]}})
@@ -149,7 +166,9 @@ def test_a_table_that_no_source_makes_is_refused(write: Write) -> None:
 def test_a_faulty_source_that_is_not_chosen_does_not_matter(write: Write, tmp_path: Path) -> None:
     write(sources, f"{SOURCE}TABLE = ()\n")
     assert not check_config(
-        load_config({"results": str(tmp_path / "r"), "judge": {"model": "sketch", "trainable": ["*"]}})
+        load_config(
+            {"results": str(tmp_path / "r"), "judge": {"model": "sketch", "trainable": ["*"]}}
+        )
     ).errors
 
 
@@ -161,14 +180,28 @@ def test_the_kind_of_the_documentation_reads_real_images(write: Write, tmp_path:
     picture.paste("blue", (0, 0, 2, 4))
     (tmp_path / "results" / "mine").mkdir(parents=True)
     picture.save(tmp_path / "results" / "mine" / "a.png")
-    prompt = {"split": "test_seen", "image_id": "a", "caption_id": 0, "draw": 0, "text": "x", "file_name": "it/a/0.png"}
+    prompt = {
+        "split": "test_seen",
+        "image_id": "a",
+        "caption_id": 0,
+        "draw": 0,
+        "text": "x",
+        "file_name": "it/a/0.png",
+    }
     context = Context(
-        {"images": pd.DataFrame({"image_id": ["a"], "path": ["mine/a.png"]})}, tmp_path / "made", "place", "color", 0,
+        {"images": pd.DataFrame({"image_id": ["a"], "path": ["mine/a.png"]})},
+        tmp_path / "made",
+        "place",
+        "color",
+        0,
         results=tmp_path / "results",
-    )  # fmt: skip
+    )
     given = Generator.model_validate({"name": "it", "kind": name, "size": 4})
     made = generate_images(given, pd.DataFrame([prompt]), context)
-    assert made.manifest["status"].tolist() == ["ok"] and load_kind(name).ABOUT == "mirrored photographs"
+    assert (
+        made.manifest["status"].tolist() == ["ok"]
+        and load_kind(name).ABOUT == "mirrored photographs"
+    )
     mirrored = Image.open(tmp_path / "made" / "it" / "a" / "0.png")
     assert mirrored.getpixel((0, 0)) == (255, 0, 0) and mirrored.getpixel((3, 3)) == (0, 0, 255)
 
@@ -177,16 +210,38 @@ def test_the_kind_of_the_documentation_reads_real_images(write: Write, tmp_path:
     ("package", "code", "fault"),
     [
         (generators, GENERATOR + "SPLITS = ()", "SPLITS: Tuple should have at least 1 item"),
-        (generators, GENERATOR.replace("settings, prompts, context", "settings"), "generate: expected a function of 3"),
-        (generators, GENERATOR.replace("context):", "context, more):"), "generate: expected a function of 3"),
+        (
+            generators,
+            GENERATOR.replace("settings, prompts, context", "settings"),
+            "generate: expected a function of 3",
+        ),
+        (
+            generators,
+            GENERATOR.replace("context):", "context, more):"),
+            "generate: expected a function of 3",
+        ),
         (generators, GENERATOR.replace("def ", "async def "), "generate: expected a function of 3"),
-        (generators, GENERATOR.replace("return None", "yield None"), "generate: expected a function of 3"),
-        (generators, GENERATOR + "def preview(settings):\n    return ''", "preview: expected a function of 2"),
-        (sources, SOURCE.replace("settings, *", "settings, place, *"), "load: expected a function of 1"),
+        (
+            generators,
+            GENERATOR.replace("return None", "yield None"),
+            "generate: expected a function of 3",
+        ),
+        (
+            generators,
+            GENERATOR + "def preview(settings):\n    return ''",
+            "preview: expected a function of 2",
+        ),
+        (
+            sources,
+            SOURCE.replace("settings, *", "settings, place, *"),
+            "load: expected a function of 1",
+        ),
         (sources, SOURCE.replace("def ", "async def "), "load: expected a function of 1"),
     ],
 )
-def test_a_module_that_could_not_run_is_refused(write: Write, package: ModuleType, code: str, fault: str) -> None:
+def test_a_module_that_could_not_run_is_refused(
+    write: Write, package: ModuleType, code: str, fault: str
+) -> None:
     name = write(package, code)
     with pytest.raises(UserError, match=f"mine: {fault}"):
         (load_kind if package is generators else load_source)(name)

@@ -35,8 +35,12 @@ from tests.split.worlds import LEXICONS, world
 ALLOWED = {
     # Inside `settled`, which sets it back, or in a script, whose process is its own.
     "compclip/clip/device.py": {
-        "os.environ.setdefault", "del os.environ", "torch.set_num_threads", "torch.set_deterministic_debug_mode",
-        "torch.utils.deterministic.fill_uninitialized_memory", "torch.backends.cudnn.allow_tf32",
+        "os.environ.setdefault",
+        "del os.environ",
+        "torch.set_num_threads",
+        "torch.set_deterministic_debug_mode",
+        "torch.utils.deterministic.fill_uninitialized_memory",
+        "torch.backends.cudnn.allow_tf32",
     },
     # Inside `torch.random.fork_rng`, of `settled` for trainings.
     "compclip/clip/model.py": {"torch.default_generator.manual_seed"},
@@ -46,8 +50,14 @@ ALLOWED = {
     "compclip/clip/vision.py": {"del sys.modules"},
     # Commands, whose process is their own.
     "compclip/core/cli.py": {
-        "logging.raiseExceptions", "warnings.filterwarnings", "log.setLevel", "log.propagate", "log.addHandler",
-        "log.removeHandler", "sys.argv", "signal.signal",
+        "logging.raiseExceptions",
+        "warnings.filterwarnings",
+        "log.setLevel",
+        "log.propagate",
+        "log.addHandler",
+        "log.removeHandler",
+        "sys.argv",
+        "signal.signal",
     },
     # A limit of the process for one row, which is set back.
     "compclip/core/records.py": {"csv.field_size_limit"},
@@ -55,25 +65,54 @@ ALLOWED = {
     "compclip/judge/parallel.py": {"torch.cuda.set_device", "log.addFilter"},
     # The generator's own job; its libraries would log to the screen.
     "compclip/generate/generators/diffusers.py": {
-        "library.utils.logging.set_verbosity_error", "library.utils.logging.disable_progress_bar",
+        "library.utils.logging.set_verbosity_error",
+        "library.utils.logging.disable_progress_bar",
         "torch.use_deterministic_algorithms",
     },
     # Only scripts call `skip_torch`.
     "compclip/text/language.py": {"sys.modules", "del sys.modules"},
     # A worker's own copy.
     "compclip/text/parsing.py": {"global _parser"},
-}  # fmt: skip
+}
 # Calls that set something for the process; prefixes end in _.
 SETTERS = {
-    "addFilter", "addHandler", "basicConfig", "chdir", "disable", "field_size_limit", "filterwarnings",
-    "manual_seed", "manual_seed_all", "putenv", "removeFilter", "removeHandler", "resetwarnings",
-    "seed", "setLevel", "seterr", "setlocale", "setrlimit", "setrecursionlimit", "signal", "simplefilter", "umask",
-    "unsetenv", "use_deterministic_algorithms",
-}  # fmt: skip
+    "addFilter",
+    "addHandler",
+    "basicConfig",
+    "chdir",
+    "disable",
+    "field_size_limit",
+    "filterwarnings",
+    "manual_seed",
+    "manual_seed_all",
+    "putenv",
+    "removeFilter",
+    "removeHandler",
+    "resetwarnings",
+    "seed",
+    "setLevel",
+    "seterr",
+    "setlocale",
+    "setrlimit",
+    "setrecursionlimit",
+    "signal",
+    "simplefilter",
+    "umask",
+    "unsetenv",
+    "use_deterministic_algorithms",
+}
 PREFIXES = ("set_", "disable_", "enable_", "register_")
 # Methods of containers, where the container belongs to an imported module.
 CHANGERS = {"append", "clear", "extend", "insert", "pop", "remove", "setdefault", "update"}
-SHARED = {"os.environ", "sys.path", "sys.modules", "sys.argv", "warnings.filters", "plt.rcParams", "mpl.rcParams"}
+SHARED = {
+    "os.environ",
+    "sys.path",
+    "sys.modules",
+    "sys.argv",
+    "warnings.filters",
+    "plt.rcParams",
+    "mpl.rcParams",
+}
 SHARED |= {"matplotlib.rcParams"}
 
 
@@ -88,9 +127,15 @@ def settings_of(text: str) -> Iterator[str]:
     """Yield what a module's code sets for the whole process."""
     tree = ast.parse(text)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    imported = {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
+    imported = {
+        (alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names
+    }
     # Variables may have the name of something imported, or be a module.
-    imported -= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imported -= {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     imported |= {"library"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
@@ -98,7 +143,9 @@ def settings_of(text: str) -> Iterator[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name, owner = node.func.attr, ast.unparse(node.func.value)
             is_setter = name in SETTERS or name.startswith(PREFIXES)
-            if root_of(node.func) in imported and (is_setter or (name in CHANGERS and owner in SHARED)):
+            if root_of(node.func) in imported and (
+                is_setter or (name in CHANGERS and owner in SHARED)
+            ):
                 yield f"{owner}.{name}"
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign | ast.Delete):
@@ -107,18 +154,26 @@ def settings_of(text: str) -> Iterator[str]:
             targets = [node.target]
         word = "del " if isinstance(node, ast.Delete) else ""
         for target in (part for each in targets for part in ast.walk(each)):
-            is_kept = isinstance(target, ast.Attribute | ast.Subscript) and isinstance(target.ctx, ast.Store | ast.Del)
+            is_kept = isinstance(target, ast.Attribute | ast.Subscript) and isinstance(
+                target.ctx, ast.Store | ast.Del
+            )
             if is_kept and root_of(target) in imported:
-                yield word + ast.unparse(target.value if isinstance(target, ast.Subscript) else target)
+                yield word + ast.unparse(
+                    target.value if isinstance(target, ast.Subscript) else target
+                )
 
 
 def test_code_sets_nothing_for_the_whole_process() -> None:
     files = sorted((ROOT / "compclip").rglob("*.py"))
-    set_by = {file.relative_to(ROOT).as_posix(): set(settings_of(file.read_text())) for file in files}
-    assert {file: names - ALLOWED.get(file, set()) for file, names in set_by.items() if names} == dict.fromkeys(
-        [file for file, names in set_by.items() if names], set()
-    )
-    assert {file: names - set_by[file] for file, names in ALLOWED.items() if names - set_by[file]} == {}
+    set_by = {
+        file.relative_to(ROOT).as_posix(): set(settings_of(file.read_text())) for file in files
+    }
+    assert {
+        file: names - ALLOWED.get(file, set()) for file, names in set_by.items() if names
+    } == dict.fromkeys([file for file, names in set_by.items() if names], set())
+    assert {
+        file: names - set_by[file] for file, names in ALLOWED.items() if names - set_by[file]
+    } == {}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +237,12 @@ def test_warnings_of_another_thread_are_seen_while_draws_are_tried(
     before = process_state()
     with caplog.at_level("INFO"):
         choose_draw(data.captions, data.pairs, data.ranking, DrawConfig(), 15, *LEXICONS, seed=1)
-    assert caplog.messages.count("of another thread") == caplog.messages.count("of the caller") == len(tried) > 1
+    assert (
+        caplog.messages.count("of another thread")
+        == caplog.messages.count("of the caller")
+        == len(tried)
+        > 1
+    )
     others = [record.message for record in caplog.records if record.levelname == "WARNING"]
     others = [message for message in others if not message.startswith("of ")]
     assert len(others) == 1 and "ranked pairs are held out" in others[0]
@@ -190,18 +250,28 @@ def test_warnings_of_another_thread_are_seen_while_draws_are_tried(
 
 
 def test_a_judge_leaves_torch_as_it_was(tmp_path: Path) -> None:
-    """A training loop that scores its images keeps its threads, its randomness and its fast algorithms."""
+    """A training loop that scores its images keeps its threads, its randomness and its fast
+    algorithms.
+    """
     torch.manual_seed(7)
     torch.set_num_threads(2)
     torch.backends.cudnn.allow_tf32 = True
     torch.use_deterministic_algorithms(False)
     before = process_state()
-    save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, tmp_path / "judge")
+    save_judge(
+        build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0),
+        "sketch",
+        None,
+        tmp_path / "judge",
+    )
     assert changes(before, process_state()) == {}
     judge = load_judge(tmp_path / "judge", 1, "cpu")
     assert changes(before, process_state()) == {}
     Image.new("RGB", (50, 50)).save(tmp_path / "a.png")
-    texts, images = judge.encode_texts(["a bird"], 2), judge.encode_images([(tmp_path / "a.png", None)], 2)
+    texts, images = (
+        judge.encode_texts(["a bird"], 2),
+        judge.encode_images([(tmp_path / "a.png", None)], 2),
+    )
     assert changes(before, process_state()) == {}
     # Without the caller's settings it encodes the same.
     torch.set_num_threads(1)
@@ -212,7 +282,9 @@ def test_a_judge_leaves_torch_as_it_was(tmp_path: Path) -> None:
     torch.use_deterministic_algorithms(False)
 
 
-def test_settings_return_after_an_error_and_in_nested_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_return_after_an_error_and_in_nested_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     torch.set_num_threads(2)
     before = process_state()
@@ -244,7 +316,9 @@ def test_reading_files_changes_no_limit(tmp_path: Path) -> None:
     assert changes(before, process_state()) == {}
 
 
-def test_pixels_are_limited_whatever_the_caller_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pixels_are_limited_whatever_the_caller_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "PIXELS", 99)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     Image.new("RGB", (10, 10)).save(tmp_path / "a.png")

@@ -34,7 +34,9 @@ def test_a_stream_depends_on_its_keys_alone() -> None:
         plugins.load("compclip.dataset.sources", "os")
 
 
-def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_and_speaks(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from compclip.core import progress
 
     now = iter(range(0, 1000, 10))
@@ -43,5 +45,8 @@ def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatc
         for _ in range(4):
             bar.add()
     assert bar.done == 4
-    assert [record.getMessage().split(" (")[0] for record in caplog.records] == ["2 of 4 birds", "4 of 4 birds"]
+    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+        "2 of 4 birds",
+        "4 of 4 birds",
+    ]
     assert list(track(iter("abc"), None, "letters")) == ["a", "b", "c"]

@@ -1,4 +1,6 @@
-"""What is read from an image file is what a browser shows, which is independent of this code and of Pillow."""
+"""What is read from an image file is what a browser shows, which is independent of this code and of
+Pillow.
+"""
 
 import base64
 import io
@@ -32,13 +34,21 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"]
 # Decoders and color converters round differently.
 ROUNDING = 2
-PAGE = '<body style="margin: 0; background: {}"><img style="display: block; image-rendering: pixelated" src="{}">'
-DECODE = "async () => { const i = document.images[0]; await i.decode(); return [i.naturalWidth, i.naturalHeight]; }"
+PAGE = (
+    '<body style="margin: 0; background: {}"><img style="display: block; image-rendering: '
+    'pixelated" src="{}">'
+)
+DECODE = (
+    "async () => { const i = document.images[0]; await i.decode(); return [i.naturalWidth, "
+    "i.naturalHeight]; }"
+)
 
 
 def files() -> dict[str, bytes]:
     row, column = np.mgrid[0:40, 0:60]
-    ramps = Image.fromarray(np.stack([4 * column, 6 * row, 255 - 3 * column - row], -1).astype(np.uint8))
+    ramps = Image.fromarray(
+        np.stack([4 * column, 6 * row, 255 - 3 * column - row], -1).astype(np.uint8)
+    )
     clear = ramps.convert("RGBA")
     clear.putalpha(Image.fromarray((4 * column).astype(np.uint8)))
     gray, palette, ink = ramps.convert("L"), FIELDS.quantize(6), ramps.convert("CMYK")
@@ -47,13 +57,24 @@ def files() -> dict[str, bytes]:
     deep = (ramps.convert("L"), np.asarray(ramps).astype(int) * 257 + column[..., None])
     several: dict[str, Any] = {"save_all": True, "append_images": [ramps], "duration": 60_000}
     half = bytes([0x3A, 0x5F, 0x03] * 5)
-    made = {f"turned {n}.{kind}": turned(n, kind) for n in range(10) for kind in ("jpeg", "png", "avif")}
+    made = {
+        f"turned {n}.{kind}": turned(n, kind) for n in range(10) for kind in ("jpeg", "png", "avif")
+    }
     made |= {f"clear.{kind}": saved(clear, kind) for kind in ("png", "webp")}
-    made |= {f"icc.{kind}": saved(ramps, kind, icc_profile=EXCHANGED) for kind in ("jpeg", "png", "webp")}
-    made |= {f"linear.{kind}": saved(ramps, kind, icc_profile=rgb_profile("rgb", 1)) for kind in ("jpeg", "png")}
-    made |= {f"gray icc.{kind}": saved(gray, kind, icc_profile=LINEAR_GRAY) for kind in ("jpeg", "png")}
+    made |= {
+        f"icc.{kind}": saved(ramps, kind, icc_profile=EXCHANGED) for kind in ("jpeg", "png", "webp")
+    }
+    made |= {
+        f"linear.{kind}": saved(ramps, kind, icc_profile=rgb_profile("rgb", 1))
+        for kind in ("jpeg", "png")
+    }
+    made |= {
+        f"gray icc.{kind}": saved(gray, kind, icc_profile=LINEAR_GRAY) for kind in ("jpeg", "png")
+    }
     made |= {f"sRGB.{kind}": saved(ramps, kind, icc_profile=SRGB) for kind in ("jpeg", "png")}
-    made |= {f"broken icc.{kind}": saved(ramps, kind, icc_profile=b"no" * 99) for kind in ("jpeg", "png")}
+    made |= {
+        f"broken icc.{kind}": saved(ramps, kind, icc_profile=b"no" * 99) for kind in ("jpeg", "png")
+    }
     return made | {
         "gray of RGB.jpeg": saved(gray, "JPEG", icc_profile=EXCHANGED),
         "RGB of gray.png": saved(ramps, "PNG", icc_profile=LINEAR_GRAY),
@@ -64,7 +85,9 @@ def files() -> dict[str, bytes]:
         "turned gray.jpeg": turned(6, "JPEG", gray),
         "turned CMYK.jpeg": turned(7, "JPEG", ink),
         "CMYK.jpeg": saved(ink, "JPEG"),
-        "CMYK icc.jpeg": saved(ink, "JPEG", icc_profile=cmyk_profile(lambda c, m, y, k: (100 - 50 * c - 9 * k, 0, 0))),
+        "CMYK icc.jpeg": saved(
+            ink, "JPEG", icc_profile=cmyk_profile(lambda c, m, y, k: (100 - 50 * c - 9 * k, 0, 0))
+        ),
         "CMYK of RGB.jpeg": saved(ink, "JPEG", icc_profile=EXCHANGED),
         "palette.png": saved(palette, "PNG"),
         "palette clear.png": saved(palette, "PNG", transparency=bytes([0, 50, 100, 150, 200, 255])),
@@ -80,13 +103,21 @@ def files() -> dict[str, bytes]:
         "16 bit key.png": png16(deep[1][..., 0], 0, tRNS=struct.pack(">H", deep[1][5, 5, 0])),
         "16 bit clear.png": png16(np.dstack([deep[1], 257 * 4 * column]), 6),
         "gamma of sRGB.png": with_chunks(saved(ramps, "PNG"), gAMA=struct.pack(">I", 45455)),
-        "primaries alone.png": with_chunks(saved(ramps, "PNG"), cHRM=struct.pack(">8I", *range(10_000, 18_000, 1000))),
-        "cICP.png": with_chunks(saved(ramps, "PNG", icc_profile=EXCHANGED), cICP=bytes([1, 13, 0, 1])),
+        "primaries alone.png": with_chunks(
+            saved(ramps, "PNG"), cHRM=struct.pack(">8I", *range(10_000, 18_000, 1000))
+        ),
+        "cICP.png": with_chunks(
+            saved(ramps, "PNG", icc_profile=EXCHANGED), cICP=bytes([1, 13, 0, 1])
+        ),
         "animated.webp": saved(FIELDS, "WEBP", **several),
         "animated.png": saved(FIELDS, "PNG", **several),
         "animated.gif": saved(FIELDS, "GIF", **several),
-        "hidden first.png": saved(ramps, "PNG", default_image=True, save_all=True, append_images=[FIELDS, ramps]),
-        "preview.jpeg": saved(FIELDS, "MPO", save_all=True, append_images=[ramps], exif=Image.Exif()),
+        "hidden first.png": saved(
+            ramps, "PNG", default_image=True, save_all=True, append_images=[FIELDS, ramps]
+        ),
+        "preview.jpeg": saved(
+            FIELDS, "MPO", save_all=True, append_images=[ramps], exif=Image.Exif()
+        ),
         "plain.bmp": saved(ramps, "BMP"),
     }
 
@@ -103,7 +134,11 @@ def show() -> Iterator[Callable[[bytes, str, str], np.ndarray]]:
         page = chromium.new_page()
 
         def pixels(raw: bytes, kind: str, background: str) -> np.ndarray:
-            page.set_content(PAGE.format(background, f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"))
+            page.set_content(
+                PAGE.format(
+                    background, f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
+                )
+            )
             width, height = page.evaluate(DECODE)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height})
             return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)

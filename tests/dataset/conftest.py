@@ -49,11 +49,24 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
 def load_job(root: Path, source: str, limit: int | None = None, /, **settings: Any) -> Job:
     """The job for a source; data set ``mine`` below ``root / "results"``."""
     place = root / "results" / "mine"
-    files = {"captions": "captions.parquet", "images": "images.parquet", "folder": "images", "summary": "dataset.json"}
+    files = {
+        "captions": "captions.parquet",
+        "images": "images.parquet",
+        "folder": "images",
+        "summary": "dataset.json",
+    }
     return job(
-        {}, {name: place / file for name, file in files.items()} | {"tables": []}, source=source, settings=settings,
-        limit=limit, seed=0, files=[], contents=fingerprint(), cache=root / "cache", results=f"{root}/results",
-    )  # fmt: skip
+        {},
+        {name: place / file for name, file in files.items()} | {"tables": []},
+        source=source,
+        settings=settings,
+        limit=limit,
+        seed=0,
+        files=[],
+        contents=fingerprint(),
+        cache=root / "cache",
+        results=f"{root}/results",
+    )
 
 
 def load_table(file: Path, folder: Path, limit: int | None = None, **settings: Any) -> Loaded:
@@ -77,13 +90,20 @@ def cub_archives(tmp_path: Path) -> Path:
     """Captions of four birds; photographs of the first three, and one that has no captions."""
     root = tmp_path / "archives"
     root.mkdir()
-    captions = {f"text/{b}.txt": f"a red bird {n}\nits bill is short {n}\n".encode() for n, b in enumerate(BIRDS)}
+    captions = {
+        f"text/{b}.txt": f"a red bird {n}\nits bill is short {n}\n".encode()
+        for n, b in enumerate(BIRDS)
+    }
     zipped(root / "cub_captions.zip", captions)
     with_photograph = [*BIRDS[:3], "003.Sooty_Albatross/Sooty_Albatross_0001_1"]
     images = {f"CUB_200_2011/images/{b}.jpg": jpeg(n) for n, b in enumerate(with_photograph)}
     lists = {
-        "CUB_200_2011/images.txt": "".join(f"{n} {b}.jpg\n" for n, b in enumerate([*with_photograph, BIRDS[3]], 1)),
-        "CUB_200_2011/bounding_boxes.txt": "".join(f"{n} {n}.0 2.0 20.0 10.5\n" for n in range(1, 6)),
+        "CUB_200_2011/images.txt": "".join(
+            f"{n} {b}.jpg\n" for n, b in enumerate([*with_photograph, BIRDS[3]], 1)
+        ),
+        "CUB_200_2011/bounding_boxes.txt": "".join(
+            f"{n} {n}.0 2.0 20.0 10.5\n" for n in range(1, 6)
+        ),
         "CUB_200_2011/classes.txt": "1 001.Black_footed_Albatross\n",
         "CUB_200_2011/images/001.Black_footed_Albatross/._note.jpg": "a Mac's",
     }
@@ -92,16 +112,25 @@ def cub_archives(tmp_path: Path) -> Path:
 
 
 def flowers_files(root: Path, labels: list[int], captioned: list[int] | None = None) -> Path:
-    """Photographs of one flower a label, in the published layout; captions of those numbers, or of all."""
+    """Photographs of one flower a label, in the published layout; captions of those numbers, or of
+    all.
+    """
     root.mkdir(exist_ok=True)
-    tar(root / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n) for n in range(1, len(labels) + 1)})
+    tar(
+        root / "102flowers.tgz",
+        {f"jpg/image_{n:05d}.jpg": jpeg(n) for n in range(1, len(labels) + 1)},
+    )
     savemat(root / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
-    members = {"cvpr2016_flowers/allclasses.txt": b"class_00001\n", "cvpr2016_flowers/images/class_00001.t7": b"\0"}
+    members = {
+        "cvpr2016_flowers/allclasses.txt": b"class_00001\n",
+        "cvpr2016_flowers/images/class_00001.t7": b"\0",
+    }
     for number in captioned or range(1, len(labels) + 1):
         folder = f"cvpr2016_flowers/text_c10/class_{dict(enumerate(labels, 1)).get(number, 1):05d}"
         members |= {
             f"{folder}.t7": b"\0\1",
-            f"{folder}/image_{number:05d}.txt": f"a red flower {number}\nits petals are long {number}\n".encode(),
+            f"{folder}/image_{number:05d}.txt": f"a red flower {number}\nits petals are long "
+            f"{number}\n".encode(),
             f"{folder}/image_{number:05d}.t7": b"\0\2",
             f"{folder}/class.txt": b"not a caption",
         }
@@ -111,7 +140,9 @@ def flowers_files(root: Path, labels: list[int], captioned: list[int] | None = N
 
 @dataclass
 class Site:
-    """A server. ``files``: what each path holds; ``failing``: answers that end early; ``asked``: paths."""
+    """A server. ``files``: what each path holds; ``failing``: answers that end early; ``asked``:
+    paths.
+    """
 
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)

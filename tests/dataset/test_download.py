@@ -1,4 +1,6 @@
-"""A download is complete and has the expected digest, or is absent; an archive cannot write outside its folder."""
+"""A download is complete and has the expected digest, or is absent; an archive cannot write outside
+its folder.
+"""
 
 import hashlib
 import re
@@ -33,7 +35,9 @@ def get(name: str, cache: Path, sha256: str | None = None, **known: FilePlace) -
     return fetch(place_of(name, None, sha256, {"x.tgz": known["known"]} if known else {}), cache)
 
 
-def test_a_download_is_repeated_until_it_is_complete_and_then_kept(tmp_path: Path, site: Site) -> None:
+def test_a_download_is_repeated_until_it_is_complete_and_then_kept(
+    tmp_path: Path, site: Site
+) -> None:
     site.files["/a%20b.tgz"], site.failing = CONTENT, RETRIES
     for _ in range(2):
         path = get(f"{site.address}/a%20b.tgz", tmp_path, SUM)
@@ -54,11 +58,19 @@ def test_a_download_is_repeated_until_it_is_complete_and_then_kept(tmp_path: Pat
     ],
 )
 def test_a_failed_download_leaves_nothing(
-    tmp_path: Path, site: Site, content: bytes | None, failing: int, sha256: str | None, message: str
+    tmp_path: Path,
+    site: Site,
+    content: bytes | None,
+    failing: int,
+    sha256: str | None,
+    message: str,
 ) -> None:
     site.files, site.failing = {"/x.tgz": content} if content else {}, failing
     said = refused(lambda: get(f"{site.address}/x.tgz", tmp_path, sha256))
-    assert re.search(f"/x.tgz: .*{message}.*; check the address .*in a browser", said) and files_in(tmp_path) == []
+    assert (
+        re.search(f"/x.tgz: .*{message}.*; check the address .*in a browser", said)
+        and files_in(tmp_path) == []
+    )
 
 
 def test_local_files_and_published_digests(tmp_path: Path, site: Site) -> None:
@@ -76,7 +88,10 @@ def test_local_files_and_published_digests(tmp_path: Path, site: Site) -> None:
         with pytest.raises(UserError, match=message):
             get(address, tmp_path / "cache", sha256)
     site.files["/x.tgz"] = CONTENT
-    assert get("x.tgz", tmp_path / "cache", known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes() == CONTENT
+    assert (
+        get("x.tgz", tmp_path / "cache", known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes()
+        == CONTENT
+    )
     wrong = FilePlace(f"{site.address}/x.tgz", OTHER_SUM)
     with pytest.raises(UserError, match=f"expected {OTHER_SUM} but got {SUM}"):
         get("x.tgz", tmp_path / "cache", known=wrong)
@@ -95,8 +110,12 @@ def test_names_addresses_and_space(tmp_path: Path) -> None:
     for (name, root), expected in places.items():
         place = place_of(name, root, None, known)
         assert (place.address, place.sha256) == expected
-    assert Settings(images="x.tgz", captions="y.tgz", captions_sha256=SUM).reads() == [Path("x.tgz")]
-    assert google_drive("0B-a", "0-k").endswith("download?id=0B-a&export=download&confirm=t&resourcekey=0-k")
+    assert Settings(images="x.tgz", captions="y.tgz", captions_sha256=SUM).reads() == [
+        Path("x.tgz")
+    ]
+    assert google_drive("0B-a", "0-k").endswith(
+        "download?id=0B-a&export=download&confirm=t&resourcekey=0-k"
+    )
     check_space(10, tmp_path, "copying")
     with pytest.raises(UserError, match="copying needs .* are free; free some disk space"):
         check_space(10**18, tmp_path, "copying")
@@ -107,12 +126,21 @@ def test_names_addresses_and_space(tmp_path: Path) -> None:
 # Archives
 
 
-@pytest.mark.parametrize("name", ["../evil", "/evil", "a/./../evil", "./../evil", "a\\..\\..\\evil", "C:/evil", "a\nb"])
+@pytest.mark.parametrize(
+    "name", ["../evil", "/evil", "a/./../evil", "./../evil", "a\\..\\..\\evil", "C:/evil", "a\nb"]
+)
 @pytest.mark.parametrize("pack", [tar, zipped])
-def test_an_archive_with_a_path_outside_is_refused_as_a_whole(tmp_path: Path, pack: Any, name: str) -> None:
+def test_an_archive_with_a_path_outside_is_refused_as_a_whole(
+    tmp_path: Path, pack: Any, name: str
+) -> None:
     archive = pack(tmp_path / "x.archive", {"good": b"1", name: b"2"})
-    for read in (contents, lambda path: unpack(path, tmp_path / "deep" / "er", {"good": "good", name: "evil"})):
-        assert re.search("x.archive: contains .*do not trust it", refused(lambda read=read: read(archive)))
+    for read in (
+        contents,
+        lambda path: unpack(path, tmp_path / "deep" / "er", {"good": "good", name: "evil"}),
+    ):
+        assert re.search(
+            "x.archive: contains .*do not trust it", refused(lambda read=read: read(archive))
+        )
     assert [p for p in tmp_path.rglob("*evil*")] == []
     with pytest.raises(UserError, match="not usable as a path"):
         unpack(pack(tmp_path / "y", {"a": b"1"}), tmp_path, {"a": "../a"})
@@ -134,14 +162,18 @@ def test_links_and_devices_are_never_made(tmp_path: Path) -> None:
         unpack(tmp_path / "x.tar", tmp_path / "out", {"thing0": "thing"})
     assert not (tmp_path / "out").exists()
     unpack(tmp_path / "x.zip", tmp_path / "out", {"thing0": "thing"})
-    assert (tmp_path / "out" / "thing").read_text() == "/etc/passwd" and not (tmp_path / "out" / "thing").is_symlink()
+    assert (tmp_path / "out" / "thing").read_text() == "/etc/passwd" and not (
+        tmp_path / "out" / "thing"
+    ).is_symlink()
     with pytest.raises(UserError, match="no such archive"):
         contents(tmp_path / "none.tgz")
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_a_truncated_or_altered_archive_is_a_one_line_error(tmp_path: Path, pack: Any, fraction: float) -> None:
+def test_a_truncated_or_altered_archive_is_a_one_line_error(
+    tmp_path: Path, pack: Any, fraction: float
+) -> None:
     archive = pack(tmp_path / "x.archive", {f"{n}.jpg": jpeg(n) for n in range(30)})
     raw = archive.read_bytes()
     for content in (raw[: int(len(raw) * fraction)], b"<html>Please log in</html>"):
@@ -162,16 +194,24 @@ def test_unpacked_files_are_those_packed(tmp_path: Path, mode: str) -> None:
     (packed / "c.txt").write_bytes(b"./c.txt")
     with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
         archive.add(packed, ".")
-    assert contents(path, lambda name: name == "c.txt") == ({"a/b.txt": 9, "c.txt": 7}, {"c.txt": b"./c.txt"})
+    assert contents(path, lambda name: name == "c.txt") == (
+        {"a/b.txt": 9, "c.txt": 7},
+        {"c.txt": b"./c.txt"},
+    )
     unpack(path, tmp_path / "out", {"a/b.txt": "x/y"})
     assert {p.name: p.read_bytes() for p in files_in(tmp_path / "out")} == {"y": b"./a/b.txt"}
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = zipped(tmp_path / "x.zip", {"a": bytes(5_000_000)})
     raw = archive.read_bytes()
     archive.write_bytes(raw.replace((5_000_000).to_bytes(4, "little"), (5).to_bytes(4, "little")))
-    for read in (lambda: contents(archive, lambda name: True), lambda: unpack(archive, tmp_path, {"a": "a"})):
+    for read in (
+        lambda: contents(archive, lambda name: True),
+        lambda: unpack(archive, tmp_path, {"a": "a"}),
+    ):
         assert re.search("truncated, damaged", refused(read))
     assert (tmp_path / "a").stat().st_size <= 5
     for pack in (tar, zipped):
@@ -182,6 +222,8 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(limits, "ARCHIVE_SMALL_BYTES", 199_999)
         with pytest.raises(UserError, match="unpacks to over 0 times its size"):
             contents(archive)
-    pd.DataFrame({"caption": ["a red bird " * 999] * 200}).to_parquet(tmp_path / "x.parquet", store_schema=False)
+    pd.DataFrame({"caption": ["a red bird " * 999] * 200}).to_parquet(
+        tmp_path / "x.parquet", store_schema=False
+    )
     with pytest.raises(UserError, match="x.parquet: unpacks to over 0 times its size"):
         [*_arrow_batches("x", tmp_path / "x.parquet")]

@@ -32,13 +32,19 @@ def load(root: Path, folder: Path, limit: int | None = None, **settings: object)
 def test_small_files_and_wrong_labels(files: Path, tmp_path: Path) -> None:
     loaded = load(files, tmp_path / "images")
     captions = loaded.captions.set_index(["image_id", "caption_id"])
-    assert len(captions) == 8 and captions.loc[("image_00003", 1), "text"] == "its petals are long 3"
+    assert (
+        len(captions) == 8 and captions.loc[("image_00003", 1), "text"] == "its petals are long 3"
+    )
     assert captions["class_id"].groupby(level=0).first().tolist() == ["77", "77", "1", "102"]
     assert loaded.images["path"].tolist() == [f"image_{n:05d}.jpg" for n in range(1, 5)]
     assert "bbox_x" not in loaded.images
     assert (tmp_path / "images" / "image_00004.jpg").read_bytes() == jpeg(4)
     assert loaded.summary["photographs_in_archive"] == 4
-    assert all(value["count"] == 0 for value in loaded.summary.values() if isinstance(value, dict) and "count" in value)
+    assert all(
+        value["count"] == 0
+        for value in loaded.summary.values()
+        if isinstance(value, dict) and "count" in value
+    )
     assert {key: len(sha256) for key, sha256 in loaded.summary["files"].items()} == dict.fromkeys(
         ("captions", "labels", "images"), 64
     )
@@ -56,7 +62,10 @@ def test_small_files_and_wrong_labels(files: Path, tmp_path: Path) -> None:
     for labels in ([77, 77, 1], [77, 77, 1, 102, 102]):
         savemat(files / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
         for images in ("102flowers.tgz", None):
-            with pytest.raises(UserError, match=rf"expected 4 labels, the number of the last image, got {len(labels)}"):
+            with pytest.raises(
+                UserError,
+                match=rf"expected 4 labels, the number of the last image, got {len(labels)}",
+            ):
                 load(files, tmp_path / "images", images=images)
 
 
@@ -68,13 +77,22 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
         "text_c10/class_00001/image_00009.txt": b"nine\n",
     }
     loaded = load(root, tmp_path / "images")
-    assert loaded.summary["caption_files_of_unknown_images"] == {"count": 1, "names": ["image_00009"]}
+    assert loaded.summary["caption_files_of_unknown_images"] == {
+        "count": 1,
+        "names": ["image_00009"],
+    }
     assert loaded.summary["photographs_without_captions"] == {"count": 1, "names": ["image_00003"]}
     tar(root / "cvpr2016_flowers.tar.gz", members)
     loaded = load(root, tmp_path / "images")
     # The label overrides the folder.
-    assert loaded.captions.set_index("image_id")["class_id"].to_dict() == {"image_00001": "77", "image_00003": "1"}
-    tar(root / "cvpr2016_flowers.tar.gz", {**members, "text_c10/class_00001/image_00003.txt": b"again\n"})
+    assert loaded.captions.set_index("image_id")["class_id"].to_dict() == {
+        "image_00001": "77",
+        "image_00003": "1",
+    }
+    tar(
+        root / "cvpr2016_flowers.tar.gz",
+        {**members, "text_c10/class_00001/image_00003.txt": b"again\n"},
+    )
     with pytest.raises(UserError, match="image_00003 has several caption files; keep one of them"):
         load(root, tmp_path / "images")
     tar(root / "cvpr2016_flowers.tar.gz", {"text_c10/class_00001/image_00009.txt": b"nine\n"})
@@ -87,9 +105,14 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
             load(tmp_path / name, tmp_path / "images")
 
 
-def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_public_addresses(
+    files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once; a broken photograph is named."""
-    tar(files / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)})
+    tar(
+        files / "102flowers.tgz",
+        {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)},
+    )
     known = {name: FilePlace(f"{site.address}/{name}") for name in flowers.PUBLISHED_FILES}
     site.files = {f"/{name}": (files / name).read_bytes() for name in known}
     monkeypatch.setattr(flowers.Settings, "published", known)
@@ -99,6 +122,9 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
         assert len(read_table(made.output.captions, tables.CAPTIONS)) == 8
     assert sorted(site.asked) == sorted(site.files)
     images, summary = read_table(made.output.images, tables.IMAGES), read_json(made.output.summary)
-    assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
+    assert (
+        images["path"].isna().tolist() == [False, True, False, False]
+        and images["bbox_w"].isna().all()
+    )
     assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
     assert str(tmp_path) not in made.output.summary.read_text()

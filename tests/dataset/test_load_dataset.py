@@ -26,11 +26,17 @@ from workflow_scripts.dataset.load_dataset import main
 
 def captions(*rows: tuple) -> pd.DataFrame:
     """From image_id, caption_id, text and optionally class_id."""
-    return pd.DataFrame([(*r, None)[:4] for r in rows], columns=["image_id", "caption_id", "text", "class_id"])
+    return pd.DataFrame(
+        [(*r, None)[:4] for r in rows], columns=["image_id", "caption_id", "text", "class_id"]
+    )
 
 
-def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limit: int | None = None) -> Path:
-    """Run the step on a CSV table and, unless None, a folder of images; return the data set's folder."""
+def run(
+    tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limit: int | None = None
+) -> Path:
+    """Run the step on a CSV table and, unless None, a folder of images; return the data set's
+    folder.
+    """
     (tmp_path / "t.csv").write_text(table, encoding="utf-8")
     settings = {"file": str(tmp_path / "t.csv")}
     if images is not None:
@@ -48,9 +54,18 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
     [
         ([("../a", 0, "x")], "image_id"),
         ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions .2 are empty"),
-        ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': caption 0: duplicate caption_id"),
-        ([("a", 0, "x"), ("b", 3, "y\0")], r"image 'b': caption 3: contains a control character \(1 in total\); re"),
-        ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a': caption 0: the image has captions of two classes"),
+        (
+            [("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")],
+            "image 'a': caption 0: duplicate caption_id",
+        ),
+        (
+            [("a", 0, "x"), ("b", 3, "y\0")],
+            r"image 'b': caption 3: contains a control character \(1 in total\); re",
+        ),
+        (
+            [("a", 0, "x", "1"), ("a", 1, "y", "2")],
+            "image 'a': caption 0: the image has captions of two classes",
+        ),
     ],
 )
 def test_refused_captions(rows: list[tuple], message: str) -> None:
@@ -61,13 +76,18 @@ def test_refused_captions(rows: list[tuple], message: str) -> None:
 def test_empty_captions_and_boxes_outside_their_image() -> None:
     rows = captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, ""))
     (found,) = check_captions(rows, "x", empty := [], {})
-    assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
+    assert found[["image_id", "caption_id", "text"]].values.tolist() == [
+        ["a", 0, "zero"],
+        ["a", 2, "two"],
+    ]
     assert empty == ["a 1", "b 0"]
     # Some boxes overlap the image; others only touch it, have no area or lack a number.
     inside = [(0, 0, 40, 30), (-5, -5, 10, 10), (39, 29, 10, 10)]
     outside = [(-5, -5, 5, 5), (40, 0, 5, 5), (3, 3, 0, 5), (3, 3, -2, 5), (3, None, 2, 5)]
     rows = [(n, "p", 40, 30, *box) for n, box in enumerate(inside + outside)]
-    found, named = check_boxes(pd.DataFrame(rows, columns=["image_id", "path", "width", "height", *BOX]))
+    found, named = check_boxes(
+        pd.DataFrame(rows, columns=["image_id", "path", "width", "height", *BOX])
+    )
     assert found["bbox_x"].notna().tolist() == [True] * 3 + [False] * 5 and named == [3, 4, 5, 6, 7]
 
 
@@ -86,14 +106,23 @@ def test_a_caption_without_a_visible_character_is_empty(text: str) -> None:
     assert found["text"].tolist() == ["x"] and empty == ["a 1"]
 
 
-def test_what_is_read_otherwise_than_written_is_counted_and_named(tmp_path: Path, lines: list[str]) -> None:
-    clean = read_json(run(tmp_path, "image_id,caption\na,a red cup\nb,it\u2019s  tan\n") / "dataset.json")
+def test_what_is_read_otherwise_than_written_is_counted_and_named(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    clean = read_json(
+        run(tmp_path, "image_id,caption\na,a red cup\nb,it\u2019s  tan\n") / "dataset.json"
+    )
     assert not any(name.startswith(("captions_with", "ids_with")) for name in clean)
-    table = "image_id,caption\na,a red\u200b cup\na,a red&nbsp;cup\nb,a r\u0435d cup\nb,a *red* cup\nc\u200b,tan\n"
+    table = (
+        "image_id,caption\na,a red\u200b cup\na,a red&nbsp;cup\nb,a r\u0435d cup\nb,a *red* "
+        "cup\nc\u200b,tan\n"
+    )
     place = run(tmp_path, table)
     summary = read_json(place / "dataset.json")
     counted = {
-        name: value["names"] for name, value in summary.items() if name.startswith(("captions_with", "ids_with"))
+        name: value["names"]
+        for name, value in summary.items()
+        if name.startswith(("captions_with", "ids_with"))
     }
     assert counted == {
         "ids_with_invisible_characters": ["line 6: image_id 'c\\u200b'"],
@@ -103,10 +132,18 @@ def test_what_is_read_otherwise_than_written_is_counted_and_named(tmp_path: Path
         "captions_with_markup": ["b 1: 'a *red* cup'"],
         "captions_with_mixed_scripts": ["b 0: 'a r\\u0435d cup'"],
     }
-    assert any("captions with invisible characters: 1 (a 0: 'a red\\u200b cup')" in line for line in lines)
+    assert any(
+        "captions with invisible characters: 1 (a 0: 'a red\\u200b cup')" in line for line in lines
+    )
     # The text is kept as given.
     texts = read_table(place / "captions.parquet", tables.CAPTIONS)["text"]
-    assert texts.tolist() == ["a red\u200b cup", "a red&nbsp;cup", "a r\u0435d cup", "a *red* cup", "tan"]
+    assert texts.tolist() == [
+        "a red\u200b cup",
+        "a red&nbsp;cup",
+        "a r\u0435d cup",
+        "a *red* cup",
+        "tan",
+    ]
 
 
 def test_images(tmp_path: Path) -> None:
@@ -116,7 +153,9 @@ def test_images(tmp_path: Path) -> None:
     for name, content in [("cut", whole[: len(whole) // 2]), ("text", b"<html>"), ("empty", b"")]:
         (tmp_path / f"{name}.jpg").write_bytes(content)
     ids = ["good", "cut", "text", "empty", "lost", "none"]
-    images = pd.DataFrame({"image_id": [*ids, "silent"], "path": [*(f"{i}.jpg" for i in ids[:5]), None, "silent.jpg"]})
+    images = pd.DataFrame(
+        {"image_id": [*ids, "silent"], "path": [*(f"{i}.jpg" for i in ids[:5]), None, "silent.jpg"]}
+    )
     found, report = check_image_files(sorted([*ids, "unknown"]), images, tmp_path, "x")
     there = found.set_index("image_id")
     assert list(there.index) == sorted([*ids, "unknown"])
@@ -145,13 +184,21 @@ def test_refused_images(tmp_path: Path, image: str, paths: list[str | None], mes
 
 
 def test_the_artifacts_and_that_a_failure_keeps_them(tmp_path: Path) -> None:
-    table = "image_id,caption,class_id\nb/2,a red bird,1\n007,blue wings,2\n007,,2\nb/2,gray,1\n3,no image,2\n"
+    table = (
+        "image_id,caption,class_id\nb/2,a red bird,1\n007,blue "
+        "wings,2\n007,,2\nb/2,gray,1\n3,no image,2\n"
+    )
     images = {"007.jpg": jpeg(), "b/2.PNG": jpeg(1), "3.jpg": b"broken"}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     place, again = (run(tmp_path / name, table, images) for name in ("one", "two"))
     found = read_table(place / "captions.parquet", tables.CAPTIONS)
-    assert found[["image_id", "caption_id"]].values.tolist() == [["007", 0], ["3", 0], ["b/2", 0], ["b/2", 1]]
+    assert found[["image_id", "caption_id"]].values.tolist() == [
+        ["007", 0],
+        ["3", 0],
+        ["b/2", 0],
+        ["b/2", 1],
+    ]
     paths = read_table(place / "images.parquet", tables.IMAGES)["path"]
     assert paths.fillna("").tolist() == ["mine/images/007.jpg", "", "mine/images/b/2.png"]
     assert all((place.parent / path).is_file() for path in paths.dropna())
@@ -163,7 +210,10 @@ def test_the_artifacts_and_that_a_failure_keeps_them(tmp_path: Path) -> None:
     assert summary["images_broken"]["count"] == 1
     # No artifact contains an absolute path, and equal work gives equal bytes.
     assert all(str(tmp_path).encode() not in p.read_bytes() for p in place.glob("*.*"))
-    contents = ({p.relative_to(r): p.read_bytes() for p in r.rglob("*") if p.is_file()} for r in (place, again))
+    contents = (
+        {p.relative_to(r): p.read_bytes() for p in r.rglob("*") if p.is_file()}
+        for r in (place, again)
+    )
     assert next(contents) == next(contents)
     place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
@@ -182,7 +232,9 @@ def test_blocks_of_any_size_give_the_same_bytes(
     """Of shuffled rows, with rows that cannot be read, equal rows, and images without captions."""
     dice = np.random.default_rng(0)
     image = dice.integers(0, 12, 60)
-    rows = pd.DataFrame({"image_id": [f"i{n}" if n else "" for n in image], "class_id": [f"{n % 3}" for n in image]})
+    rows = pd.DataFrame(
+        {"image_id": [f"i{n}" if n else "" for n in image], "class_id": [f"{n % 3}" for n in image]}
+    )
     rows["caption"] = dice.choice(["red", "a blue\nbird", "", "tan", "\1"], 60)
     if limit:
         rows["caption_id"] = [f"{n}" if n % 9 else "x" for n in range(60)]
@@ -192,22 +244,40 @@ def test_blocks_of_any_size_give_the_same_bytes(
         for name in ("ROWS_READ", "ROWS_PER_GROUP", "ROWS_CHECKED"):
             monkeypatch.setattr(table, name, size)
         main(load_job(tmp_path, "table", limit, file=str(file)))
-        made.append({p.name: p.read_bytes() for p in (tmp_path / "results" / "mine").iterdir() if p.is_file()})
+        made.append(
+            {
+                p.name: p.read_bytes()
+                for p in (tmp_path / "results" / "mine").iterdir()
+                if p.is_file()
+            }
+        )
     assert made[0] == made[1] == made[2] and [*map(len, made)] == [3, 3, 3]
     summary = read_json(tmp_path / "results" / "mine" / "dataset.json")
     assert summary["rows_unreadable"]["count"] > 10 and summary["captions_empty"]["count"] > 2
-    assert summary["captions_distinct"] == 3 and (summary["rows_duplicate"]["count"] > 9) == (limit is None)
+    assert summary["captions_distinct"] == 3 and (summary["rows_duplicate"]["count"] > 9) == (
+        limit is None
+    )
 
 
 def test_faults_are_counted_over_all_blocks() -> None:
     blocks = (captions((image, 0, "x"), (image, 0, "y")) for image in ("a", "b"))
-    with pytest.raises(UserError, match=r"image 'a': caption 0: duplicate caption_id \(2 in total\)"):
+    with pytest.raises(
+        UserError, match=r"image 'a': caption 0: duplicate caption_id \(2 in total\)"
+    ):
         [*check_captions(blocks, "x", [], {})]
 
 
-@given(st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40), st.integers(1, 45), st.integers(0, 3))
-def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
-    images = pd.DataFrame({"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes})
+@given(
+    st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40),
+    st.integers(1, 45),
+    st.integers(0, 3),
+)
+def test_a_limit_is_spread_over_the_classes(
+    classes: list[str | None], limit: int, seed: int
+) -> None:
+    images = pd.DataFrame(
+        {"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes}
+    )
     chosen = spread_over_classes(images, limit, seed)
     assert len(chosen) == min(limit, len(classes))
     assert chosen == spread_over_classes(images.sample(frac=1, random_state=1), limit, seed)
@@ -240,7 +310,11 @@ def test_images_are_stored_as_people_see_them(tmp_path: Path) -> None:
     assert summary["images_transparent"] == {"count": 1, "names": ["clear"]}
     assert (place / "images" / "plain.jpg").read_bytes() == files["plain.jpg"]
     (tmp_path / "clean").mkdir()
-    clean = run(tmp_path / "clean", "image_id,caption\nplain,blue wings\n", {"plain.jpg": files["plain.jpg"]})
+    clean = run(
+        tmp_path / "clean",
+        "image_id,caption\nplain,blue wings\n",
+        {"plain.jpg": files["plain.jpg"]},
+    )
     assert not {"images_rotated", "images_transparent"} & set(read_json(clean / "dataset.json"))
 
 
@@ -252,4 +326,9 @@ def test_a_box_is_turned_with_its_image(orientation: int) -> None:
     exif[0x0112] = orientation
     raw = io.BytesIO(saved(stored, "PNG", exif=exif))
     left, top, right, bottom = read_rgb(raw).getbbox() or ()
-    assert turned_box((5, 10, 20, 30), orientation, image_size(raw)) == [left, top, right - left, bottom - top]
+    assert turned_box((5, 10, 20, 30), orientation, image_size(raw)) == [
+        left,
+        top,
+        right - left,
+        bottom - top,
+    ]

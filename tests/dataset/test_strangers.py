@@ -1,4 +1,5 @@
-"""Five data sets as strangers have them, made up: each goes through the first steps, from its files to held-out pairs.
+"""Five data sets as strangers have them, made up: each goes through the first steps, from its files
+to held-out pairs.
 
 All have the same captions, two of an image, so that what is read can be compared.
 """
@@ -31,7 +32,9 @@ IMAGES_MADE = 60
 TEXTS = captions(2 * IMAGES_MADE)["text"].tolist()
 NAMES = [f"img_{number:03d}.jpg" for number in range(IMAGES_MADE)]
 # File name and caption, as most data sets have them: a row for each caption.
-ROWS = [(name, text) for number, name in enumerate(NAMES) for text in TEXTS[2 * number : 2 * number + 2]]
+ROWS = [
+    (name, text) for number, name in enumerate(NAMES) for text in TEXTS[2 * number : 2 * number + 2]
+]
 LISTS = [TEXTS[2 * number : 2 * number + 2] for number in range(IMAGES_MADE)]
 Given = dict[str, Any]  # the keys of dataset.table
 
@@ -51,7 +54,9 @@ def flickr(folder: Path) -> Given:
 
 
 def image_folder(folder: Path) -> Given:
-    """``metadata.jsonl`` in the folder of images that it describes, with a column that is not used."""
+    """``metadata.jsonl`` in the folder of images that it describes, with a column that is not
+    used.
+    """
     images = pictures(folder / "train")
     lines = [json.dumps({"file_name": name, "text": text, "license": 3}) for name, text in ROWS]
     (images / "metadata.jsonl").write_text("\n".join(lines))
@@ -59,11 +64,19 @@ def image_folder(folder: Path) -> Given:
 
 
 def odd_columns(folder: Path) -> Given:
-    """A CSV file with column names of another language, quotes, and a byte order mark as Excel writes it."""
-    table = pd.DataFrame(ROWS, columns=["Bilddatei", "Beschreibung"]).assign(Nr=range(len(ROWS)), caption="unbenutzt")
+    """A CSV file with column names of another language, quotes, and a byte order mark as Excel
+    writes it.
+    """
+    table = pd.DataFrame(ROWS, columns=["Bilddatei", "Beschreibung"]).assign(
+        Nr=range(len(ROWS)), caption="unbenutzt"
+    )
     table.to_csv(folder / "bilder.csv", index=False, encoding="utf-8-sig", quoting=1)
     columns = {"image_id": "Bilddatei", "caption": "Beschreibung"}
-    return {"file": folder / "bilder.csv", "columns": columns, "images": pictures(folder / "bilder")}
+    return {
+        "file": folder / "bilder.csv",
+        "columns": columns,
+        "images": pictures(folder / "bilder"),
+    }
 
 
 def stream(path: Path, table: arrow.Table) -> None:
@@ -73,7 +86,9 @@ def stream(path: Path, table: arrow.Table) -> None:
 
 
 def saved_to_disk(folder: Path) -> Given:
-    """What ``DatasetDict.save_to_disk`` writes: a folder for each split, shards, images inside, a cache of a map."""
+    """What ``DatasetDict.save_to_disk`` writes: a folder for each split, shards, images inside, a
+    cache of a map.
+    """
     cells = [{"bytes": jpeg(number, (24, 16)), "path": None} for number in range(IMAGES_MADE)]
     table = arrow.table({"image": cells, "captions": LISTS})
     for split, begin, end in (("test", 0, 20), ("train", 20, IMAGES_MADE)):
@@ -87,10 +102,17 @@ def saved_to_disk(folder: Path) -> Given:
 
 
 def hub_repository(folder: Path) -> Given:
-    """Shards of Parquet with several captions a row, an image's bytes and path, and columns that are not used."""
+    """Shards of Parquet with several captions a row, an image's bytes and path, and columns that
+    are not used.
+    """
     cells = [{"bytes": jpeg(number, (24, 16)), "path": name} for number, name in enumerate(NAMES)]
     table = arrow.table(
-        {"image": cells, "caption": LISTS, "sentids": [[1, 2]] * IMAGES_MADE, "thumb": [b"x"] * IMAGES_MADE}
+        {
+            "image": cells,
+            "caption": LISTS,
+            "sentids": [[1, 2]] * IMAGES_MADE,
+            "thumb": [b"x"] * IMAGES_MADE,
+        }
     )
     (folder / "repository" / "data").mkdir(parents=True)
     for shard in range(3):
@@ -99,19 +121,33 @@ def hub_repository(folder: Path) -> Given:
     return {"file": folder / "repository", "images": pictures(folder / "unpacked")}
 
 
-@pytest.mark.parametrize("write", [flickr, image_folder, odd_columns, saved_to_disk, hub_repository])
+@pytest.mark.parametrize(
+    "write", [flickr, image_folder, odd_columns, saved_to_disk, hub_repository]
+)
 def test_goes_through_the_first_steps(tmp_path: Path, write: Callable[[Path], Given]) -> None:
-    given = {key: str(value) if isinstance(value, Path) else value for key, value in write(tmp_path).items()}
+    given = {
+        key: str(value) if isinstance(value, Path) else value
+        for key, value in write(tmp_path).items()
+    }
     main(load_job(tmp_path, "table", None, **given))
     folder = tmp_path / "results" / "mine"
-    texts, images = read_table(folder / "captions.parquet", CAPTIONS), read_table(folder / "images.parquet", IMAGES)
+    texts, images = (
+        read_table(folder / "captions.parquet", CAPTIONS),
+        read_table(folder / "images.parquet", IMAGES),
+    )
     assert [text.removesuffix(" .") for text in texts["text"]] == TEXTS
     assert texts["caption_id"].tolist() == [0, 1] * IMAGES_MADE
     ids = [name.removesuffix(".jpg") for name in NAMES]
     if write is saved_to_disk:  # without paths, images are named by their places
         rows = (("test", 0, 10), ("test", 1, 10), ("train", 0, 20), ("train", 1, 20))
-        ids = [f"{split}/data-0000{shard}-of-00002_{n:06d}" for split, shard, end in rows for n in range(end)]
-    assert images["image_id"].tolist() == ids and images["path"].notna().all() == ("images" in given)
+        ids = [
+            f"{split}/data-0000{shard}-of-00002_{n:06d}"
+            for split, shard, end in rows
+            for n in range(end)
+        ]
+    assert images["image_id"].tolist() == ids and images["path"].notna().all() == (
+        "images" in given
+    )
     summary = read_json(folder / "dataset.json")
     assert summary["rows_unreadable"]["count"] == summary["rows_duplicate"]["count"] == 0
     pairs = extract_pairs(texts, ["color"])
@@ -122,8 +158,15 @@ def test_goes_through_the_first_steps(tmp_path: Path, write: Callable[[Path], Gi
 
 
 def test_an_empty_list_is_an_empty_caption(tmp_path: Path) -> None:
-    pq.write_table(arrow.table({"image_id": ["a", "b"], "caption": [["one", "two"], []]}), tmp_path / "t.parquet")
-    assert load_table(tmp_path / "t.parquet", tmp_path).captions["text"].tolist() == ["one", "two", ""]
+    pq.write_table(
+        arrow.table({"image_id": ["a", "b"], "caption": [["one", "two"], []]}),
+        tmp_path / "t.parquet",
+    )
+    assert load_table(tmp_path / "t.parquet", tmp_path).captions["text"].tolist() == [
+        "one",
+        "two",
+        "",
+    ]
 
 
 def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None:
@@ -141,7 +184,9 @@ def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None
 
 def test_damaged_and_other_folders_get_one_line(tmp_path: Path) -> None:
     (tmp_path / "dataset").mkdir()
-    with pytest.raises(UserError, match="dataset: a folder without data-.*; give a file, or a folder that Hugging"):
+    with pytest.raises(
+        UserError, match="dataset: a folder without data-.*; give a file, or a folder that Hugging"
+    ):
         load_table(tmp_path / "dataset", tmp_path)
     file = tmp_path / "dataset" / "data-00000-of-00001.arrow"
     stream(file, arrow.table({"image_id": ["a"], "caption": ["a red bird"]}))
@@ -149,7 +194,10 @@ def test_damaged_and_other_folders_get_one_line(tmp_path: Path) -> None:
     assert load_table(tmp_path / "dataset", tmp_path).captions["text"].tolist() == ["a red bird"]
     for damaged in (whole[:100], b"", b"ARROW1" + whole):
         file.write_bytes(damaged)
-        with pytest.raises(UserError, match="data-00000-of-00001.arrow: not a readable Arrow file .*; write it again"):
+        with pytest.raises(
+            UserError,
+            match="data-00000-of-00001.arrow: not a readable Arrow file .*; write it again",
+        ):
             load_table(tmp_path / "dataset", tmp_path)
 
 

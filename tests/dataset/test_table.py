@@ -63,7 +63,9 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
 def test_ids_that_look_alike_are_equal_and_numbers_become_text_unchanged(tmp_path: Path) -> None:
     rows = [
         {"image_id": image_id, "class_id": class_id, "caption": f"bird {n}"}
-        for n, (image_id, class_id) in enumerate([("caf\u00e9", "1"), ("cafe\u0301 ", "1\n"), (" caf\u00e9", " 1")])
+        for n, (image_id, class_id) in enumerate(
+            [("caf\u00e9", "1"), ("cafe\u0301 ", "1\n"), (" caf\u00e9", " 1")]
+        )
     ]
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "cafe\u0301.jpg").write_bytes(jpeg())
@@ -78,20 +80,33 @@ def test_ids_that_look_alike_are_equal_and_numbers_become_text_unchanged(tmp_pat
         (".parquet", [7], ["7"]),
     ):
         rows = [{"image_id": image_id, "caption": "a"} for image_id in ids]
-        assert list(load_table(write(tmp_path / f"t{suffix}", rows), tmp_path).captions["image_id"]) == texts
+        assert (
+            list(load_table(write(tmp_path / f"t{suffix}", rows), tmp_path).captions["image_id"])
+            == texts
+        )
 
 
-def test_equal_rows_are_counted_and_read_once_and_an_unused_column_is_named(tmp_path: Path, lines: list[str]) -> None:
+def test_equal_rows_are_counted_and_read_once_and_an_unused_column_is_named(
+    tmp_path: Path, lines: list[str]
+) -> None:
     csv = tmp_path / "t.csv"
     csv.write_text("image_id,caption\na,red\nb,red\na,red\na ,red\na,tan\n")
     loaded = load(csv, None, tmp_path / "out")
     # The position among the image's rows stays that in the file.
-    assert loaded.captions[["image_id", "caption_id"]].values.tolist() == [["a", 0], ["b", 0], ["a", 3]]
+    assert loaded.captions[["image_id", "caption_id"]].values.tolist() == [
+        ["a", 0],
+        ["b", 0],
+        ["a", 3],
+    ]
     assert loaded.summary["rows_duplicate"] == {"count": 2, "names": ["line 4", "line 5"]}
     assert len(loaded.images) == 2 and loaded.images["path"].isna().all()
     csv.write_text("image_id,caption_id,caption\na,7,red\na,7,red\na,8,red\n")
     assert list(load(csv, None, tmp_path / "out").captions["caption_id"]) == [7, 8]
-    load(write(tmp_path / "t.csv", [{"image_id": "1", "caption": "a bird", "clas_id": "3"}]), None, tmp_path / "out")
+    load(
+        write(tmp_path / "t.csv", [{"image_id": "1", "caption": "a bird", "clas_id": "3"}]),
+        None,
+        tmp_path / "out",
+    )
     assert any("column 'clas_id' is not used; did you mean class_id?" in line for line in lines)
 
 
@@ -136,22 +151,46 @@ def test_bad_rows_and_stated_caption_ids_are_counted_and_named(tmp_path: Path) -
     [
         ("t.csv", b"id,text\na,b\n", "no column 'image_id'; its columns: 'id', 'text'"),
         ("t.tsv", b"image_id,caption\na,b\n", "its columns: 'image_id,caption'"),
-        ("t.csv", b"image_id,caption\na," + b"x" * 1_000_001, "from line 2: field larger than field limit (1000000)"),
+        (
+            "t.csv",
+            b"image_id,caption\na," + b"x" * 1_000_001,
+            "from line 2: field larger than field limit (1000000)",
+        ),
         ("t.csv", b"," * 300_000, "duplicate column ''"),
         ("t.jsonl", b'{"image_id": 1, "caption": "a", "caption": "b"}', "no column 'image_id'"),
-        ("t.jsonl", b'{"image_id": 1e20, "caption": "a"}', "may have lost digits; write it as text"),
+        (
+            "t.jsonl",
+            b'{"image_id": 1e20, "caption": "a"}',
+            "may have lost digits; write it as text",
+        ),
         ("t.csv", b"", "its columns: none"),
         ("t.csv", b"image_id,caption\n", "no captions"),
-        ("t.csv", b"image_id,caption\na,b,c\n", "no captions: 1 rows cannot be read, the first: line 2: 3 values"),
+        (
+            "t.csv",
+            b"image_id,caption\na,b,c\n",
+            "no captions: 1 rows cannot be read, the first: line 2: 3 values",
+        ),
         ("t.csv", b"image_id,caption,caption\na,b,c\n", "duplicate column 'caption'"),
         ("t.csv", "image_id,caption\na,b\nc,é".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
-        ("t.csv", b'image_id,caption\na,b\nc,"d\ne,f\n', "from line 3: unexpected end of data; correct the quotes"),
-        ("t.csv", b"image_id,caption\n../../etc/x,b\n", "line 2: image_id '../../etc/x': not usable as a path"),
+        (
+            "t.csv",
+            b'image_id,caption\na,b\nc,"d\ne,f\n',
+            "from line 3: unexpected end of data; correct the quotes",
+        ),
+        (
+            "t.csv",
+            b"image_id,caption\n../../etc/x,b\n",
+            "line 2: image_id '../../etc/x': not usable as a path",
+        ),
         ("t.jsonl", b"[1, 2]", "no column 'image_id'; its columns: none"),
         ("t.jsonl", b'{"image_id": "a"}', "no column 'caption'; its columns: 'image_id'"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.json", b"[]", "unknown format '.json'; allowed: .csv, .tsv, .jsonl, .parquet"),
-        ("t.csv", b"image_id,caption,path\na,b,x.jpg\na,c,y.jpg\n", "line 3: image 'a' has a second path, 'y.jpg'"),
+        (
+            "t.csv",
+            b"image_id,caption,path\na,b,x.jpg\na,c,y.jpg\n",
+            "line 3: image 'a' has a second path, 'y.jpg'",
+        ),
     ],
 )
 def test_one_line_for_each_mistake(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -164,7 +203,9 @@ def test_missing_files_stated_paths_and_a_limit(tmp_path: Path, pictures: Path) 
     file = write(tmp_path / "t.csv", ROWS)
     other = write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}])
     (tmp_path / "empty").mkdir()
-    no_image = "none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
+    no_image = (
+        "none of the table's 2 images is in this folder, the first should be 007.jpg; it contains 0"
+    )
     for captions, images, message in [
         (tmp_path / "v.csv", None, "v.csv: no such file; did you mean .*[tu].csv"),
         (file, tmp_path / "none", "none: no such folder of images"),
@@ -173,7 +214,10 @@ def test_missing_files_stated_paths_and_a_limit(tmp_path: Path, pictures: Path) 
     ]:
         with pytest.raises(UserError, match=message):
             load(captions, images, tmp_path / "out")
-    rows = [{"image_id": i, "caption": "a", "path": path} for i, path in (("x", "b/8.jpeg"), ("y", "none.png"))]
+    rows = [
+        {"image_id": i, "caption": "a", "path": path}
+        for i, path in (("x", "b/8.jpeg"), ("y", "none.png"))
+    ]
     loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
     assert loaded.images.values.tolist()[0] == ["x", "x.jpeg"] and pd.isna(loaded.images["path"][1])
     assert loaded.summary["files_without_captions"] == {"count": 1, "names": ["007.JPG"]}
@@ -204,8 +248,13 @@ SPREAD = [
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("cell", SPREAD)
-def test_the_printed_form_of_a_list_is_several_captions(tmp_path: Path, cell: str, suffix: str) -> None:
-    file = write(tmp_path / f"t{suffix}", [{"image_id": "1", "caption": cell}, {"image_id": "2", "caption": "a cup"}])
+def test_the_printed_form_of_a_list_is_several_captions(
+    tmp_path: Path, cell: str, suffix: str
+) -> None:
+    file = write(
+        tmp_path / f"t{suffix}",
+        [{"image_id": "1", "caption": cell}, {"image_id": "2", "caption": "a cup"}],
+    )
     texts = [text for text in load_table(file, tmp_path).captions["text"] if text]
     assert texts == ["a red chair", "a blue table", "a cup"]
 
@@ -235,8 +284,17 @@ def test_what_is_a_list_and_what_a_caption(tmp_path: Path, cell: str, text: list
 
 
 def test_a_cell_of_brackets_and_quotes_takes_time_in_proportion(tmp_path: Path) -> None:
-    cells = ["[" * 100_000, "['" * 100_000, "['a'" + " " * 400_000, "['a'" + ",'a'" * 100_000, "['" + "\\" * 400_000]
-    file = write(tmp_path / "t.jsonl", [{"image_id": str(n), "caption": cell} for n, cell in enumerate(cells)])
+    cells = [
+        "[" * 100_000,
+        "['" * 100_000,
+        "['a'" + " " * 400_000,
+        "['a'" + ",'a'" * 100_000,
+        "['" + "\\" * 400_000,
+    ]
+    file = write(
+        tmp_path / "t.jsonl",
+        [{"image_id": str(n), "caption": cell} for n, cell in enumerate(cells)],
+    )
     assert len(load_table(file, tmp_path).captions) == len(cells)
 
 
@@ -251,14 +309,21 @@ def test_lines_end_only_at_newlines(tmp_path: Path, separator: str, end: str) ->
     contents = {
         "t.txt": [f"1.jpg#0\t{texts[0]}", f"2.jpg#0\t{texts[1]}"],
         "t.csv": ["image_id,caption", *(f"{n},{text}" for n, text in enumerate(texts, 1))],
-        "t.jsonl": [json.dumps({"image_id": str(n), "caption": t}, ensure_ascii=False) for n, t in enumerate(texts, 1)],
+        "t.jsonl": [
+            json.dumps({"image_id": str(n), "caption": t}, ensure_ascii=False)
+            for n, t in enumerate(texts, 1)
+        ],
     }
     if separator < " ":  # JSON escapes control characters
-        contents["t.jsonl"] = [json.dumps({"image_id": str(n), "caption": text}) for n, text in enumerate(texts, 1)]
+        contents["t.jsonl"] = [
+            json.dumps({"image_id": str(n), "caption": text}) for n, text in enumerate(texts, 1)
+        ]
     for name, lines in contents.items():
         (tmp_path / name).write_bytes("".join(line + end for line in lines).encode())
         loaded = load_table(tmp_path / name, tmp_path)
-        assert [text.split() for text in loaded.captions["text"]] == [text.split() for text in texts]
+        assert [text.split() for text in loaded.captions["text"]] == [
+            text.split() for text in texts
+        ]
         assert loaded.captions["image_id"].tolist() == ["1", "2"]
         assert loaded.summary["rows_unreadable"]["count"] == 0
 
@@ -268,7 +333,10 @@ def test_files_of_old_macs_are_read(tmp_path: Path, name: str) -> None:
     lines = ["1.jpg#0\ta red bird", "2.jpg#0\ta tan bird"]
     lines = ["image_id,caption", "1,a red bird", "2,a tan bird"] if name == "t.csv" else lines
     (tmp_path / name).write_bytes("\r".join(lines).encode())
-    assert load_table(tmp_path / name, tmp_path).captions["text"].tolist() == ["a red bird", "a tan bird"]
+    assert load_table(tmp_path / name, tmp_path).captions["text"].tolist() == [
+        "a red bird",
+        "a tan bird",
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.txt", "t.csv"])
@@ -292,8 +360,13 @@ def test_tables_as_they_are_distributed(tmp_path: Path, name: str, content: str)
 
 
 def test_byte_order_marks_are_no_text(tmp_path: Path) -> None:
-    for name, line in (("t.jsonl", '{"image_id": "1", "caption": "a cup"}'), ("t.txt", "1.jpg#0\ta cup")):
-        (tmp_path / name).write_text(f"\ufeff\ufeff{line}\n\ufeff{line.replace('1', '2', 1)}\n", encoding="utf-8")
+    for name, line in (
+        ("t.jsonl", '{"image_id": "1", "caption": "a cup"}'),
+        ("t.txt", "1.jpg#0\ta cup"),
+    ):
+        (tmp_path / name).write_text(
+            f"\ufeff\ufeff{line}\n\ufeff{line.replace('1', '2', 1)}\n", encoding="utf-8"
+        )
         assert load_table(tmp_path / name, tmp_path).captions["image_id"].tolist() == ["1", "2"]
 
 

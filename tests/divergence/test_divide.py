@@ -1,4 +1,6 @@
-"""Divisions of wanted divergences: greedy as a plain loop, exchanges never worse than greedy; the command line."""
+"""Divisions of wanted divergences: greedy as a plain loop, exchanges never worse than greedy; the
+command line.
+"""
 
 import json
 from collections import Counter
@@ -27,7 +29,9 @@ from tests.divergence.test_samples import put, sample
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs the step on 40 samples in a file, with the options given; returns the text that it writes."""
+    """Runs the step on 40 samples in a file, with the options given; returns the text that it
+    writes.
+    """
     monkeypatch.setattr(step, "MOVES", 3000)
     atoms, compounds = adjective_noun_bags(40, adjectives=4, nouns=4)
     bags = zip(map(Counter.elements, atoms), map(Counter.elements, compounds), strict=True)
@@ -35,9 +39,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def with_options(**changed: Any) -> str:
         options = {
-            "samples": tmp_path / "S.jsonl", "train": 20, "test": 10, "atom_divergence": 0.1,
-            "compound_divergence": 1.0, "seed": 0, "restarts": 1, "out": tmp_path / "split.json",
-        } | changed  # fmt: skip
+            "samples": tmp_path / "S.jsonl",
+            "train": 20,
+            "test": 10,
+            "atom_divergence": 0.1,
+            "compound_divergence": 1.0,
+            "seed": 0,
+            "restarts": 1,
+            "out": tmp_path / "split.json",
+        } | changed
         step.main(step.Divide(**options))
         return Path(options["out"]).read_text()
 
@@ -56,7 +66,10 @@ def test_never_worse_than_the_plain_greedy(
     first = int(best.greedy.train[0])
     train, test, way = plain_greedy(atoms, compounds, 36, 12, 0.02, compound, first)
     assert best.greedy.train.tolist() == train and best.greedy.test.tolist() == test
-    off = [abs(atom - 0.02) + abs(reached - compound) for atom, reached in (way[-1], (best.atom, best.compound))]
+    off = [
+        abs(atom - 0.02) + abs(reached - compound)
+        for atom, reached in (way[-1], (best.atom, best.compound))
+    ]
     assert off[1] <= off[0] + 1e-12 and (moves == 400 or off[1] < off[0])
     assert (best.atom, best.compound) == measure(samples, best.train, best.test)
 
@@ -82,7 +95,10 @@ def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert all(of_side == sorted(of_side) for of_side in rows.values())
     samples, _ = read_samples(tmp_path / "S.jsonl")
     atom, compound = measure(samples, rows["train"], rows["test"])
-    assert (values["atom_divergence"], values["compound_divergence"]) == (round(atom, 6), round(compound, 6))
+    assert (values["atom_divergence"], values["compound_divergence"]) == (
+        round(atom, 6),
+        round(compound, 6),
+    )
     assert str(tmp_path) not in text and run() == text
     assert json.loads(run(seed=1))["train"] != values["train"]
     # Rounding does not count.
@@ -91,7 +107,9 @@ def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert json.loads(run(samples=even, train=5, test=5, **limits))["compound_divergence"] == 1
     for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
         assert "no division within" not in caplog.text
-        found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
+        found = json.loads(
+            run(compound_divergence="max", atom_divergence=limit, train=train, test=test)
+        )
         above = f"no division within the atom divergence {limit} was found" in caplog.text
         assert above == (limit == 0) == (found["atom_divergence"] > limit)
 
@@ -99,7 +117,10 @@ def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train": 31}, "S.jsonl: 31 train and 10 test samples: more than the 40 samples; lower them"),
+        (
+            {"train": 31},
+            "S.jsonl: 31 train and 10 test samples: more than the 40 samples; lower them",
+        ),
         ({"train": 0}, "train"),
         ({"test": -1}, "test"),
         ({"atom_divergence": 1.01}, "atom_divergence"),
@@ -119,7 +140,9 @@ def test_refused(run: Any, tmp_path: Path, options: dict[str, Any], message: str
 
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.
-BAGS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4)
+BAGS = st.dictionaries(
+    st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4
+)
 SHARES = st.floats(0, 1).map(lambda x: round(x, 3))
 
 
@@ -158,12 +181,16 @@ def assert_consistent(state: State, samples: Samples, reached: float) -> None:
             np.testing.assert_allclose(kind.weights[side], expected, atol=1e-6)
             # Exactly 0 where no sample is left: a remainder's tenth root would count.
             assert not kind.weights[side][expected == 0].any()
-            np.testing.assert_allclose(kind.powers[side], kind.weights[side] ** kind.exponents[side])
+            np.testing.assert_allclose(
+                kind.powers[side], kind.weights[side] ** kind.exponents[side]
+            )
 
 
 @given(st.integers(0, 50), st.integers(1, 4), st.integers(1, 4))
 @settings(max_examples=40)
-def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(seed: int, n_train: int, n_test: int) -> None:
+def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(
+    seed: int, n_train: int, n_test: int
+) -> None:
     samples = weighed(9, seed)
     generator = np.random.default_rng(seed)
     state = state_of(samples, np.arange(9), np.array([n_train, n_test]))
@@ -190,7 +217,9 @@ def test_no_side_is_emptied_of_compounds() -> None:
     # With all compounds in one sample a side, D_C would be undefined without it.
     atoms = [{"a": 1.0}] * 6
     samples = from_bags(atoms, [{"x": 1.0}, {}, {}, {"x": 1.0, "y": 1.0}, {}, {}])
-    train, test = exchange(samples, np.arange(3), np.arange(3, 6), GOAL, 20_000, np.random.default_rng(0))
+    train, test = exchange(
+        samples, np.arange(3), np.arange(3, 6), GOAL, 20_000, np.random.default_rng(0)
+    )
     assert 0 < measure(samples, train, test)[1] < 1
     with pytest.raises(UserError):
         measure(samples, [1, 2], [0, 3])
@@ -198,6 +227,9 @@ def test_no_side_is_emptied_of_compounds() -> None:
     for seed in (0, 1, 2, 3, 4, 5):
         atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
         samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
-        assert divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
+        assert (
+            divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0]
+            >= 8
+        )
         with pytest.raises(UserError, match="no sample has both atoms and compounds"):
             divide_samples(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)

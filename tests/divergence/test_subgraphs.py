@@ -1,4 +1,6 @@
-"""Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
+"""Compounds of trees: against the definition, checked node set by node set, and against the general
+weights.
+"""
 
 from itertools import chain, combinations
 
@@ -18,7 +20,9 @@ ALL = 10**9
 
 @st.composite
 def trees(draw: st.DrawFn, most: int = 8, least: int = 0) -> Tree:
-    """A forest of few words, so that the same compounds come again; heads before and behind their children."""
+    """A forest of few words, so that the same compounds come again; heads before and behind their
+    children.
+    """
     n = draw(st.integers(least, most))
     heads = [draw(st.integers(-1, v - 1)) for v in range(n)]
     order = draw(st.permutations(range(n)))  # node v stands at order[v]
@@ -55,7 +59,9 @@ def listed(tree: Tree, nodes: int, branching: int) -> list[tuple[frozenset[int],
 
 
 def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[str, float]]:
-    """W(G,R) of each sample as the definition has it: over all compounds around an occurrence, of any size."""
+    """W(G,R) of each sample as the definition has it: over all compounds around an occurrence, of
+    any size.
+    """
     found = [
         [
             Occurrence(name, frozenset((t, v) for v in members), frozenset())
@@ -65,11 +71,15 @@ def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[
         for part in samples
     ]
     every = [{name: weight(name, part, found) for name in {g.name for g in part}} for part in found]
-    return [{name: value for name, value in of_sample.items() if value > 1e-12} for of_sample in every]
+    return [
+        {name: value for name, value in of_sample.items() if value > 1e-12} for of_sample in every
+    ]
 
 
 def samples_of(found: FoundSubgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:
-    """Counts of words, and W(G,R) of the ``keep`` heaviest, of samples of texts; without columns of zeros."""
+    """Counts of words, and W(G,R) of the ``keep`` heaviest, of samples of texts; without columns of
+    zeros.
+    """
     weighing = found.weigh(collect_bags(texts), keep)
     bags = []
     for totals in (weighing.totals(collect_bags([sample])) for sample in texts):
@@ -85,8 +95,15 @@ def split(trees: list[Tree], sizes: list[int]) -> list[list[int]]:
 
 
 @settings(max_examples=150)
-@given(st.lists(trees(), max_size=6), st.lists(st.integers(0, 2), max_size=4), st.integers(2, 5), st.integers(1, 3))
-def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int, branching: int) -> None:
+@given(
+    st.lists(trees(), max_size=6),
+    st.lists(st.integers(0, 2), max_size=4),
+    st.integers(2, 5),
+    st.integers(1, 3),
+)
+def test_equals_the_definition(
+    forest: list[Tree], sizes: list[int], nodes: int, branching: int
+) -> None:
     texts = split(forest, sizes)
     got = samples_of(find_subgraphs(Forest(forest), nodes, branching), texts, ALL)
     expected = weights([[forest[t] for t in part] for part in texts], nodes, branching)
@@ -97,7 +114,12 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
 
 def test_names_are_unique_and_explosive_trees_end_and_are_counted() -> None:
     odd = ["a", "a(r:b)", "b", "a b", "a:b", 'a"b', '"a b"', "a\\", "ä", "a)"]
-    forest = [Tree([one, other], [-1, 0], ["ROOT", rel]) for one in odd for other in odd for rel in ("r", "r:a")]
+    forest = [
+        Tree([one, other], [-1, 0], ["ROOT", rel])
+        for one in odd
+        for other in odd
+        for rel in ("r", "r:a")
+    ]
     found = find_subgraphs(Forest(forest))
     assert len(set(found.names(np.arange(len(found.first))))) == len(found.first) == len(forest)
     n = 5000
@@ -105,7 +127,11 @@ def test_names_are_unique_and_explosive_trees_end_and_are_counted() -> None:
     long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
     small = Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["r"] * 4)
     found = find_subgraphs(Forest([star, long, small]))
-    assert found.skipped.tolist() == [True, True, False] and np.diff(found.begins).tolist() == [0, 0, 7]
+    assert found.skipped.tolist() == [True, True, False] and np.diff(found.begins).tolist() == [
+        0,
+        0,
+        7,
+    ]
     assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]
 
 
@@ -115,7 +141,9 @@ def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> No
     found = find_subgraphs(Forest(forest))
     texts = [[t] for t in range(len(forest))]
     every = samples_of(found, texts, ALL)
-    heaviest = sorted(zip(-np.round(every.compounds.sum(axis=0), 9), every.compound_names, strict=True))
+    heaviest = sorted(
+        zip(-np.round(every.compounds.sum(axis=0), 9), every.compound_names, strict=True)
+    )
     kept = samples_of(found, texts, keep)
     assert kept.compound_names == sorted(name for _, name in heaviest[:keep])
     columns = [every.compound_names.index(name) for name in kept.compound_names]

@@ -36,7 +36,12 @@ class Place:
         return self.root / "results" / "mine" / "color" / "generated" / "it"
 
     def generate(
-        self, kind: str, prompts: pd.DataFrame | None = None, seed: int = 0, contents: str = "", **settings: Any
+        self,
+        kind: str,
+        prompts: pd.DataFrame | None = None,
+        seed: int = 0,
+        contents: str = "",
+        **settings: Any,
     ) -> tuple[pd.DataFrame, dict[str, Any]]:
         """The script; gives its manifest and its summary."""
         results = self.root / "results"
@@ -48,17 +53,30 @@ class Place:
             {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in read]},
             {key: self.target / name for key, name in made.items()},
             wildcards={"composition": "color", "generator": "it"},
-            generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed,
-            cache=self.root / "cache", results=results,
-        )  # fmt: skip
+            generator={"name": "it", "kind": kind, "options": settings},
+            contents=contents,
+            seed=seed,
+            cache=self.root / "cache",
+            results=results,
+        )
         of_rule.params.threads = 1
         generate_images.main(of_rule)
-        return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(self.target / "summary.json")
+        return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(
+            self.target / "summary.json"
+        )
 
 
 def make_prompts(ids: dict[str, list[str]], captions: int = 2, draws: int = 1) -> pd.DataFrame:
     rows = [
-        (i, c, d, split, "a red bird", None, f"{HOME}/{split}/{i}/{c}{f'_{d}' if draws > 1 else ''}.png")
+        (
+            i,
+            c,
+            d,
+            split,
+            "a red bird",
+            None,
+            f"{HOME}/{split}/{i}/{c}{f'_{d}' if draws > 1 else ''}.png",
+        )
         for split, images in ids.items()
         for i in images
         for c in range(captions)

@@ -1,4 +1,6 @@
-"""Images are found by their prompts' file names; missing and broken ones are named, and other texts refused."""
+"""Images are found by their prompts' file names; missing and broken ones are named, and other texts
+refused.
+"""
 
 import json
 import re
@@ -37,8 +39,10 @@ FAULTS = {
     '{"file_name": "x.png", "words": "a"}': "no column 'text'; its columns: 'file_name', 'words'",
     "file_name,text": "not objects with file_name and text|no column 'file_name'",
     '{"file_name": "x.png", "text": "a"}': "4 of 4 images have no line",
-    f'{{"file_name": "{HOME}/test_seen/s/1/0.png", "text": "a red bird"}}': "3 of 4 images have no line",
-    '{"file_name": "mine/shape/test_seen/s/1/0.png", "text": "a red bird"}': "4 of 4 images have no line",
+    f'{{"file_name": "{HOME}/test_seen/s/1/0.png", "text": "a red bird"}}': "3 of 4 images have "
+    "no line",
+    '{"file_name": "mine/shape/test_seen/s/1/0.png", "text": "a red bird"}': "4 of 4 images have "
+    "no line",
 }
 
 
@@ -46,15 +50,22 @@ def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> N
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
     manifest, summary = place.generate("folder", path=str(mine))
-    assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(place.prompts["split"])
+    assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(
+        place.prompts["split"]
+    )
     for row, prompt in zip(manifest.itertuples(), place.prompts.itertuples(), strict=True):
         assert row.path == f"mine/color/generated/it/images/{prompt.file_name}"
-        assert (place.root / "results" / row.path).read_bytes() == (mine / prompt.file_name).read_bytes()
+        assert (place.root / "results" / row.path).read_bytes() == (
+            mine / prompt.file_name
+        ).read_bytes()
     assert summary["files_without_prompt"]["count"] == summary["texts_checked"] == 0
     list_texts(place, mine)
     assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
     list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
-    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
+    with pytest.raises(
+        UserError,
+        match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red",
+    ):
         place.generate("folder", path=str(mine))
     four = make(place.root / "four", names[:4])
     for rows, message in FAULTS.items():
@@ -62,7 +73,9 @@ def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> N
         assert re.search(message, refused(lambda: place.generate("folder", path=str(four))))
 
 
-def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_folder(place: Place) -> None:
+def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_folder(
+    place: Place,
+) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
     home = mine / HOME / "test_seen"
     (home / "s/1/0.png").write_bytes(b"not an image")
@@ -77,12 +90,23 @@ def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_f
     assert manifest["path"].isna().sum() == 16
     assert summary["unreadable"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
     assert summary["missing"]["count"] == 14
-    assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0, "skipped": 0}
-    assert summary["files_without_prompt"]["names"] == [f"{HOME}/test_seen/other/0.png", f"{HOME}/test_seen/s/1/7.png"]
+    assert summary["splits"]["test_unseen"] == {
+        "ok": 0,
+        "missing": 6,
+        "unreadable": 0,
+        "skipped": 0,
+    }
+    assert summary["files_without_prompt"]["names"] == [
+        f"{HOME}/test_seen/other/0.png",
+        f"{HOME}/test_seen/s/1/7.png",
+    ]
     assert len([path for path in (place.target / "images").rglob("*") if path.is_file()]) == 2
     mine = make(place.root / "others", ["a.png", "s/x/0.png"])
     for settings, message in (
-        ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
+        (
+            {"path": str(mine)},
+            r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name",
+        ),
         ({"path": str(place.root / "none")}, "none: no such folder of images"),
     ):
         with pytest.raises(UserError, match=message):
@@ -94,12 +118,24 @@ def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_f
 @pytest.mark.parametrize("ending", [".png", ".jpg", ".JPEG", ".webp"])
 def test_endings_and_draws(place: Place, ending: str) -> None:
     prompts = make_prompts({"test_unseen": ["u/1"]}, captions=1, draws=2)
-    mine = make(place.root / "made", [str(Path(name).with_suffix(ending)) for name in prompts["file_name"]])
+    mine = make(
+        place.root / "made", [str(Path(name).with_suffix(ending)) for name in prompts["file_name"]]
+    )
     manifest, _ = place.generate("folder", prompts, path=str(mine))
     assert list(manifest["status"]) == ["ok", "ok"]
-    assert list(manifest["path"].str.rsplit("/", n=1).str[-1]) == [f"0_0{ending.lower()}", f"0_1{ending.lower()}"]
+    assert list(manifest["path"].str.rsplit("/", n=1).str[-1]) == [
+        f"0_0{ending.lower()}",
+        f"0_1{ending.lower()}",
+    ]
     # Of several endings the first is taken.
-    make(mine, [str(Path(name).with_suffix(other)) for name in prompts["file_name"] for other in (".webp", ".jpg")])
+    make(
+        mine,
+        [
+            str(Path(name).with_suffix(other))
+            for name in prompts["file_name"]
+            for other in (".webp", ".jpg")
+        ],
+    )
     manifest, _ = place.generate("folder", prompts, path=str(mine))
     assert set(manifest["path"].str[-4:]) == {".jpg"}
 
@@ -109,7 +145,10 @@ def test_a_manifest_names_images_and_texts_in_any_form(place: Place) -> None:
     names = list(prompts["file_name"])
     mine = make(place.root / "made", [unicodedata.normalize("NFD", name) for name in names])
     lines = [
-        {"file_name": f"./{unicodedata.normalize('NFD', names[0])} ", "text": f"{prompts['text'][0]}\u200b"},
+        {
+            "file_name": f"./{unicodedata.normalize('NFD', names[0])} ",
+            "text": f"{prompts['text'][0]}\u200b",
+        },
         {"file_name": f"{names[1]}\u200b", "text": prompts["text"][1].replace(" ", "\u00a0")},
     ]
     (mine / "manifest.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -118,7 +157,9 @@ def test_a_manifest_names_images_and_texts_in_any_form(place: Place) -> None:
 
 @pytest.mark.parametrize("is_last", [False, True])
 @pytest.mark.parametrize("name", ["{}", "./{}", "{}\u200b"])
-def test_a_manifest_with_two_texts_of_an_image_is_refused(place: Place, name: str, is_last: bool) -> None:
+def test_a_manifest_with_two_texts_of_an_image_is_refused(
+    place: Place, name: str, is_last: bool
+) -> None:
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
     list_texts(place, mine)
@@ -142,13 +183,19 @@ def test_missing_failed_and_equal_images(place: Place) -> None:
     for name in names:
         (mine / name).write_bytes(one)
     (mine / "manifest.jsonl").unlink()
-    with pytest.raises(UserError, match=r"17 of 18 images are equal to that of another text.*draw an image for each"):
+    with pytest.raises(
+        UserError,
+        match=r"17 of 18 images are equal to that of another text.*draw an image for each",
+    ):
         place.generate("folder", place.prompts.assign(text=names), path=str(mine))
     mine = make(place.root / "shown", names)
     chosen = folder.Settings(path=str(mine))
     assert folder.preview(chosen, place.prompts) == ""
     (mine / names[3]).unlink()
-    assert folder.preview(chosen, place.prompts) == "1 of 18 images are missing and would count as wrong"
+    assert (
+        folder.preview(chosen, place.prompts)
+        == "1 of 18 images are missing and would count as wrong"
+    )
     (mine / names[5]).write_bytes(b"<html>")
     with pytest.raises(UserError, match=r"not a readable image .*make it again"):
         folder.preview(chosen, place.prompts)
@@ -158,13 +205,19 @@ def test_a_folder_for_other_prompts_or_that_changes_during_a_run_is_refused(plac
     prompts = make_prompts({"test_unseen": ["u/1", "u/2"]}, captions=1)
     names = [f"{HOME}/test_unseen/u/{number}/0.png" for number in range(1, 6)]
     mine = make(place.root / "made", names[:4])
-    # A killed generator leaves few images, but all are of prompts; and models draw more images than are asked for.
+    # A killed generator leaves few images, but all are of prompts; and models draw more images than
+    # are asked for.
     more = make(mine, [f"{HOME}/test_unseen/u/1/0_{draw}.png" for draw in range(1, 10)])
-    assert place.generate("folder", prompts, path=str(mine))[1]["files_without_prompt"]["count"] == 11
+    assert (
+        place.generate("folder", prompts, path=str(mine))[1]["files_without_prompt"]["count"] == 11
+    )
     for file in more.rglob("0_*.png"):
         file.unlink()
     make(mine, names[4:])
-    with pytest.raises(UserError, match=r"only 2 of 5 images are of this composition's prompts; give .*manifest.jsonl"):
+    with pytest.raises(
+        UserError,
+        match=r"only 2 of 5 images are of this composition's prompts; give .*manifest.jsonl",
+    ):
         place.generate("folder", prompts, path=str(mine))
     write_manifest(mine, prompts)
     assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
@@ -188,7 +241,11 @@ def test_images_are_kept_as_people_see_them_and_counted(place: Place) -> None:
     assert "images_transparent" not in summary
     kept = [Image.open(place.root / "results" / path) for path in manifest["path"][:2]]
     np.testing.assert_array_equal(np.asarray(kept[0]), np.asarray(FIELDS)[::-1, ::-1])
-    np.testing.assert_array_equal(np.asarray(kept[1]), np.asarray(read_rgb((mine / names[1]).with_suffix(".jpg"))))
+    np.testing.assert_array_equal(
+        np.asarray(kept[1]), np.asarray(read_rgb((mine / names[1]).with_suffix(".jpg")))
+    )
     assert (manifest["status"] == "ok").all()
     clean = make(place.root / "clean", names)
-    assert not [key for key in place.generate("folder", path=str(clean))[1] if key.startswith("images_")]
+    assert not [
+        key for key in place.generate("folder", path=str(clean))[1] if key.startswith("images_")
+    ]

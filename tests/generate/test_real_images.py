@@ -32,16 +32,26 @@ def test_no_files_no_prompts_and_a_single_image_to_shuffle(place: Place) -> None
     assert not place.target.exists() or list(place.target.iterdir()) == []
     manifest, summary = place.generate("photographs", make_prompts({"test_swapped": ["s/1"]}))
     assert manifest.empty and summary["prompts"] == 0
-    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1", "u/2"]}))
+    manifest, _ = place.generate(
+        "shuffled", make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1", "u/2"]})
+    )
     assert manifest.groupby("split")["status"].unique().map(list).to_dict() == {
-        "test_seen": ["skipped"], "test_unseen": ["ok"],
-    }  # fmt: skip
+        "test_seen": ["skipped"],
+        "test_unseen": ["ok"],
+    }
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_shuffled(place: Place, seed: int) -> None:
-    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1", "s/2", "s/3"], "test_unseen": [
-        "u/1", "u/2", "u/3"]}, captions=3, draws=3), seed=seed)  # fmt: skip
+    manifest, _ = place.generate(
+        "shuffled",
+        make_prompts(
+            {"test_seen": ["s/1", "s/2", "s/3"], "test_unseen": ["u/1", "u/2", "u/3"]},
+            captions=3,
+            draws=3,
+        ),
+        seed=seed,
+    )
     assert (manifest["status"] == "ok").all()
     given = manifest["path"].str.removeprefix("mine/images/").str.removesuffix(".png")
     assert (given != manifest["image_id"]).all()
@@ -56,9 +66,14 @@ def test_shuffled(place: Place, seed: int) -> None:
 
 def test_partners_depend_only_on_the_seed_and_the_split() -> None:
     ids = [str(n) for n in range(50)]
-    first, *others = (partners(ids, seed, split) for seed, split in ((0, "test_seen"), (1, "test_seen"), (0, "other")))
+    first, *others = (
+        partners(ids, seed, split)
+        for seed, split in ((0, "test_seen"), (1, "test_seen"), (0, "other"))
+    )
     assert first == partners(ids[::-1], 0, "test_seen") and first not in others
-    manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(path=None, status="missing")
+    manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(
+        path=None, status="missing"
+    )
     summary = summarize_images(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
     assert json.dumps(summary)
@@ -68,23 +83,33 @@ NUMBER = 40
 
 
 def prompts_of(split: str, pair: str | None, ids: list[str]) -> pd.DataFrame:
-    table = pd.DataFrame({"image_id": ids, "caption_id": 0, "draw": 0, "split": split, "pair": pair})
+    table = pd.DataFrame(
+        {"image_id": ids, "caption_id": 0, "draw": 0, "split": split, "pair": pair}
+    )
     return table.assign(text="a bird", file_name=split + table["image_id"])
 
 
 @pytest.fixture
 def tables() -> dict[str, pd.DataFrame]:
-    """Judged images of test_seen: thirty with a red bill, ten with a blue one; of test_unseen: with a purple bill."""
+    """Judged images of test_seen: thirty with a red bill, ten with a blue one; of test_unseen: with
+    a purple bill.
+    """
     seen, unseen = [f"s{n}" for n in range(NUMBER)], [f"u{n}" for n in range(NUMBER)]
-    rows = [(image, "red" if n < 30 else "blue", "bill", "adjacent") for n, image in enumerate(seen)]
+    rows = [
+        (image, "red" if n < 30 else "blue", "bill", "adjacent") for n, image in enumerate(seen)
+    ]
     rows += [(image, "purple", "bill", "adjacent") for image in unseen]
     rows += [("s0", "green", "bill", "disputed"), ("s1", "green", "wing", "adjacent")]
     rows.append(("t0", "red", "bill", "adjacent"))
     asked = [("test_seen", "red_bill", seen), ("test_unseen", "purple_bill", unseen)]
     asked.append(("test_swapped", "purple_bill", seen))
     variants = pd.DataFrame({"split": "test_unseen", "image_id": unseen, "caption_id": 0})
-    variants = pd.concat([variants.assign(adjective=adjective) for adjective in ("blue", "green", "red")])
-    of_seen = pd.DataFrame({"split": "test_seen", "image_id": seen, "caption_id": 0, "adjective": "blue"})
+    variants = pd.concat(
+        [variants.assign(adjective=adjective) for adjective in ("blue", "green", "red")]
+    )
+    of_seen = pd.DataFrame(
+        {"split": "test_seen", "image_id": seen, "caption_id": 0, "adjective": "blue"}
+    )
     variants = pd.concat([variants, of_seen])
     images = pd.DataFrame({"image_id": [*seen, *unseen, "t0"]})
     return {
@@ -101,11 +126,21 @@ def generate(kind: object, tables: dict[str, pd.DataFrame], seed: int = 0) -> Ge
     return kind.generate(Settings(), asked, Context(tables, None, "", "color", seed))
 
 
-def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(tables: dict[str, pd.DataFrame]) -> None:
+def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(
+    tables: dict[str, pd.DataFrame],
+) -> None:
     made = generate(habit, tables)
-    unseen, swapped = (made.manifest[made.manifest["split"] == name] for name in ("test_unseen", "test_swapped"))
-    assert (swapped["path"] == "images/" + swapped["image_id"]).all(), "the photograph before the swap"
-    of_seen = made.manifest[made.manifest["split"] == "test_seen"]["path"].str.removeprefix("images/s").astype(int)
+    unseen, swapped = (
+        made.manifest[made.manifest["split"] == name] for name in ("test_unseen", "test_swapped")
+    )
+    assert (swapped["path"] == "images/" + swapped["image_id"]).all(), (
+        "the photograph before the swap"
+    )
+    of_seen = (
+        made.manifest[made.manifest["split"] == "test_seen"]["path"]
+        .str.removeprefix("images/s")
+        .astype(int)
+    )
     assert (of_seen >= 30).all(), "blue ones for prompts of a red bill, also of images that show it"
     shown = unseen["path"].str.removeprefix("images/")
     assert shown.str.startswith("s").all(), "judged images of test_seen alone"
@@ -115,7 +150,10 @@ def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(tabl
     assert made.summary["reuse"] == {"photographs": len(uses), "uses_at_most": max(uses.values())}
     assert generate(habit, tables).manifest.equals(made.manifest)
     assert not generate(habit, tables, seed=1).manifest.equals(made.manifest)
-    blue = {**tables, "variants": tables["variants"].query("adjective == 'blue' and image_id != 'u3'")}
+    blue = {
+        **tables,
+        "variants": tables["variants"].query("adjective == 'blue' and image_id != 'u3'"),
+    }
     made = generate(habit, blue).manifest.query("split == 'test_unseen'").set_index("image_id")
     assert made.loc["u3", "status"] == "skipped", "no alternatives, so nothing is measured"
     shown = made["path"].dropna().str.removeprefix("images/s").astype(int)

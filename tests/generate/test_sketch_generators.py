@@ -34,7 +34,9 @@ def start(seed: int) -> Scene:
 @st.composite
 def prompts(draw: st.DrawFn) -> list[Statement]:
     """Some drawable statements, each about another attribute."""
-    chosen = draw(st.lists(st.sampled_from(sorted(ATTRIBUTES)), min_size=1, max_size=6, unique=True))
+    chosen = draw(
+        st.lists(st.sampled_from(sorted(ATTRIBUTES)), min_size=1, max_size=6, unique=True)
+    )
     return [Statement(*a.split(":"), draw(st.sampled_from(ATTRIBUTES[a]))) for a in chosen]
 
 
@@ -50,19 +52,26 @@ FACTS = pd.DataFrame(
 )
 SWAPPED = pd.DataFrame(
     {
-        "image_id": ["0"], "caption_id": [0], "text": [""], "swapped_text": [""], "pair": ["pink_bill"],
-        "changes": [[{"noun": "bill", "original_adj": "blue", "new_adj": "pink", "start": 20, "end": 24}]],
+        "image_id": ["0"],
+        "caption_id": [0],
+        "text": [""],
+        "swapped_text": [""],
+        "pair": ["pink_bill"],
+        "changes": [
+            [{"noun": "bill", "original_adj": "blue", "new_adj": "pink", "start": 20, "end": 24}]
+        ],
     }
-)  # fmt: skip
+)
 
 
 def test_swaps_change_the_statement_at_their_place() -> None:
     asked = pd.DataFrame(
         {
-            "image_id": ["0", "0", "1", "9"], "caption_id": [0, 0, 3, 0],
+            "image_id": ["0", "0", "1", "9"],
+            "caption_id": [0, 0, 3, 0],
             "split": ["test_seen", "test_swapped", "test_swapped", "test_seen"],
         }
-    )  # fmt: skip
+    )
     seen, swapped, untouched, silent = prompt_statements(asked, FACTS, SWAPPED, "color")
     red = [Statement("wing", "color", "red"), Statement("tail", "color", "red")]
     long = Statement("bill", "shape", "long")
@@ -72,7 +81,9 @@ def test_swaps_change_the_statement_at_their_place() -> None:
 
 
 @given(prompts(), st.integers(0, 99))
-def test_faithful_draws_what_is_stated_blind_nothing_and_unbound_never_so(stated: list[Statement], seed: int) -> None:
+def test_faithful_draws_what_is_stated_blind_nothing_and_unbound_never_so(
+    stated: list[Statement], seed: int
+) -> None:
     said = {s.attribute: s.value for s in stated}
     assert faithful.paint(stated, start(seed), dice()) == {**start(seed), **said}
     assert blind.paint(stated, start(seed), dice()) == start(seed)
@@ -87,11 +98,19 @@ def test_faithful_draws_what_is_stated_blind_nothing_and_unbound_never_so(stated
 
 
 @given(prompts(), st.integers(0, 99), st.data())
-def test_memorizer_draws_only_known_pairs(stated: list[Statement], seed: int, data: st.DataObject) -> None:
-    every = [(value, a.split(":")[0]) for a, values in sorted(ATTRIBUTES.items()) for value in values]
-    unknown = data.draw(st.sets(st.sampled_from(every), max_size=30)) | {(s.value, s.part) for s in stated[:1]}
+def test_memorizer_draws_only_known_pairs(
+    stated: list[Statement], seed: int, data: st.DataObject
+) -> None:
+    every = [
+        (value, a.split(":")[0]) for a, values in sorted(ATTRIBUTES.items()) for value in values
+    ]
+    unknown = data.draw(st.sets(st.sampled_from(every), max_size=30)) | {
+        (s.value, s.part) for s in stated[:1]
+    }
     known = Counter({pair: 1 + n % 7 for n, pair in enumerate(every) if pair not in unknown})
-    scene = memorizer.paint(stated, start(seed), dice(), known=known, favorite=memorizer.favorites(known))
+    scene = memorizer.paint(
+        stated, start(seed), dice(), known=known, favorite=memorizer.favorites(known)
+    )
     for s in stated:
         if (s.value, s.part) not in unknown:
             assert scene[s.attribute] == s.value
@@ -107,12 +126,20 @@ def test_memorizer_draws_only_known_pairs(stated: list[Statement], seed: int, da
 def world(first_run: Project) -> World:
     """Tables and prompts of the small run; one prompt is swapped to what no bird can be."""
     place = first_run.root / "results" / DATASET
-    found = {name: pd.read_parquet(place / f"{name}.parquet") for name in ("images", "pairs", "scenes", "facts")}
-    found |= {name: pd.read_parquet(place / COMPOSITION / f"{name}.parquet") for name in ("splits", "swapped")}
+    found = {
+        name: pd.read_parquet(place / f"{name}.parquet")
+        for name in ("images", "pairs", "scenes", "facts")
+    }
+    found |= {
+        name: pd.read_parquet(place / COMPOSITION / f"{name}.parquet")
+        for name in ("splits", "swapped")
+    }
     prompts = read_table(place / COMPOSITION / "prompts.parquet", tables.PROMPTS)
     swapped = found["swapped"]
     image, caption = prompts.query("split == 'test_swapped'")[["image_id", "caption_id"]].iloc[0]
-    (changes,) = swapped.loc[(swapped["image_id"] == image) & (swapped["caption_id"] == caption), "changes"]
+    (changes,) = swapped.loc[
+        (swapped["image_id"] == image) & (swapped["caption_id"] == caption), "changes"
+    ]
     changes[0]["new_adj"] = "plaid"
     return found, prompts
 
@@ -149,7 +176,9 @@ def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_pa
             values = [scenes[name][attribute] for name in ("faithful", "memorizer", "blind")]
             assert len({v if isinstance(v, str) else None for v in values}) == 1
     # The swapped prompt starts from the same bird as its original.
-    blind_scenes = made["blind"].scenes.query("draw == 0").set_index(["split", "image_id", "caption_id"])
+    blind_scenes = (
+        made["blind"].scenes.query("draw == 0").set_index(["split", "image_id", "caption_id"])
+    )
     swapped = blind_scenes.loc["test_swapped"]
     assert swapped.equals(blind_scenes.loc["test_seen"].loc[swapped.index])
     for name in NAMES:
@@ -160,5 +189,7 @@ def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_pa
     train = splits.loc[splits["split"] == "train", "image_id"]
     known = pairs[pairs["image_id"].isin(train)]
     assert 0 < len(known) < len(pairs) and len(train) < len(splits)
-    assert sketching.train_pairs(context) == Counter(zip(known["adjective"], known["noun"], strict=True))
+    assert sketching.train_pairs(context) == Counter(
+        zip(known["adjective"], known["noun"], strict=True)
+    )
     assert len(sketching.train_birds(context)) == len(train)

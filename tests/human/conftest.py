@@ -1,4 +1,5 @@
-"""A study of the small run, and its people. One image was not made, another not scored, one caption not swapped.
+"""A study of the small run, and its people. One image was not made, another not scored, one caption
+not swapped.
 
 Simulated people answer by planted probabilities that the analysis must recover.
 """
@@ -42,12 +43,21 @@ class Study:
 
 def outputs(folder: Path) -> dict[str, Path]:
     """Return the outputs of rules that make tasks for people."""
-    files = {"tasks": "tasks.parquet", "summary": "tasks.json", "pictures": "pictures", "label_studio": "label_studio"}
+    files = {
+        "tasks": "tasks.parquet",
+        "summary": "tasks.json",
+        "pictures": "pictures",
+        "label_studio": "label_studio",
+    }
     return {name: folder / file for name, file in files.items()}
 
 
 def make_study(
-    results: Path, folder: Path, seed: int = 0, generators: tuple[str, ...] = GENERATORS, **settings: Any
+    results: Path,
+    folder: Path,
+    seed: int = 0,
+    generators: tuple[str, ...] = GENERATORS,
+    **settings: Any,
 ) -> Study:
     """Run the script ``sample_tasks``."""
     place, ours = results / DATASET, results / DATASET / COMPOSITION
@@ -58,11 +68,22 @@ def make_study(
         "manifests": [ours / "generated" / name / "manifest.parquet" for name in generators],
         "scores": [ours / "scores" / "0" / name for name in generators],
     }
-    sample_tasks.main(job(
-        reads, outputs(folder), wildcards={"composition": COMPOSITION}, dataset=DATASET, results=results, seed=seed,
-        generators=list(generators), sampling=Sampling.model_validate(SETTINGS | settings), consent=CONSENT,
-    ))  # fmt: skip
-    return Study(results, folder, read_tasks(folder / "tasks.parquet"), read_json(folder / "tasks.json"))
+    sample_tasks.main(
+        job(
+            reads,
+            outputs(folder),
+            wildcards={"composition": COMPOSITION},
+            dataset=DATASET,
+            results=results,
+            seed=seed,
+            generators=list(generators),
+            sampling=Sampling.model_validate(SETTINGS | settings),
+            consent=CONSENT,
+        )
+    )
+    return Study(
+        results, folder, read_tasks(folder / "tasks.parquet"), read_json(folder / "tasks.json")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -71,16 +92,26 @@ def run(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tmp_path_factory.mktemp("run") / "results"
     place, ours = results / DATASET, results / DATASET / COMPOSITION
     shutil.copytree(
-        first_run.root / "results" / DATASET, place, ignore=shutil.ignore_patterns("compun", "specs", "judges", "human")
+        first_run.root / "results" / DATASET,
+        place,
+        ignore=shutil.ignore_patterns("compun", "specs", "judges", "human"),
     )
     manifest = read_table(ours / "generated" / "faithful" / "manifest.parquet", tables.MANIFEST)
     manifest.loc[3, ["path", "status"]] = [None, "missing"]
     write_table(manifest, ours / "generated" / "faithful" / "manifest.parquet", tables.MANIFEST)
     scores = read_table(ours / "scores" / "0" / "memorizer" / "test_seen.parquet", tables.SCORES)
-    write_table(scores[1:], ours / "scores" / "0" / "memorizer" / "test_seen.parquet", tables.SCORES)
+    write_table(
+        scores[1:], ours / "scores" / "0" / "memorizer" / "test_seen.parquet", tables.SCORES
+    )
     swapped = read_table(ours / "swapped.parquet", tables.SWAPPED)
-    asked = read_table(ours / "prompts.parquet", tables.PROMPTS).query("split == 'test_swapped'").iloc[-1]
-    of_last = (swapped["image_id"] == asked["image_id"]) & (swapped["caption_id"] == asked["caption_id"])
+    asked = (
+        read_table(ours / "prompts.parquet", tables.PROMPTS)
+        .query("split == 'test_swapped'")
+        .iloc[-1]
+    )
+    of_last = (swapped["image_id"] == asked["image_id"]) & (
+        swapped["caption_id"] == asked["caption_id"]
+    )
     write_table(swapped[~of_last], ours / "swapped.parquet", tables.SWAPPED)
     return results
 
@@ -101,9 +132,14 @@ COLUMNS = ["task_id", "annotator", "choice", "lead_time"]
 
 
 def simulate(
-    tasks: pd.DataFrame, chance: Callable[[Mapping[str, Any]], float], workers: int, seed: int = 0, careless: int = 0
+    tasks: pd.DataFrame,
+    chance: Callable[[Mapping[str, Any]], float],
+    workers: int,
+    seed: int = 0,
+    careless: int = 0,
 ) -> pd.DataFrame:
-    """Return a row for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
+    """Return a row for each answer: each of ``workers`` people answers each task, the last
+    ``careless`` at random.
 
     ``chance`` is the probability of yes, of the prompt's caption, or of picture_1.
     """
@@ -116,7 +152,9 @@ def simulate(
             if task["right"] == second:
                 first, second = second, first
             p = 1.0 if task["check"] == "gold" else chance(task)
-            answer = first if random.random() < (0.5 if number >= workers - careless else p) else second
+            answer = (
+                first if random.random() < (0.5 if number >= workers - careless else p) else second
+            )
             seconds = round(float(random.gamma(4, 2.5)), 3)
             records.append((task["task_id"], f"person{number:02d}", answer, seconds))
     return pd.DataFrame(records, columns=COLUMNS)

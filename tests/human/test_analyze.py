@@ -1,4 +1,6 @@
-"""The analysis recovers the planted opinions of simulated people; majorities and preferences by hand; correlations."""
+"""The analysis recovers the planted opinions of simulated people; majorities and preferences by
+hand; correlations.
+"""
 
 import csv
 from collections.abc import Mapping
@@ -31,7 +33,9 @@ def score_of(study: Study) -> dict[tuple[Any, ...], float]:
 
 
 def agreement(score: Any, known: Mapping[tuple[Any, ...], float]) -> Any:
-    """The probability of agreeing with an image's caption: it grows with the image's score among all scores."""
+    """The probability of agreeing with an image's caption: it grows with the image's score among
+    all scores.
+    """
     values = np.array(list(known.values()))
     return 1 / (1 + np.exp(-2 * (score - values.mean()) / values.std()))
 
@@ -56,12 +60,17 @@ def surveys(large: Study, chance: Any) -> list[pd.DataFrame]:
     """The opinions of other people in each survey, for coverage."""
     study = large.tasks[large.tasks["check"] == "none"]
     columns = ["task_id", "worker", "answer", "seconds"]
-    answers = (simulate(study, chance, PEOPLE, seed=seed).set_axis(columns, axis=1) for seed in range(SURVEYS))
+    answers = (
+        simulate(study, chance, PEOPLE, seed=seed).set_axis(columns, axis=1)
+        for seed in range(SURVEYS)
+    )
     return [opinions_of(table, study) for table in answers]
 
 
 def covers(hits: list[bool]) -> bool:
-    """Whether so many independent intervals contain the truth: of 95 % ones enough do in 999 cases of 1,000."""
+    """Whether so many independent intervals contain the truth: of 95 % ones enough do in 999 cases
+    of 1,000.
+    """
     least = stats.binom.ppf(0.001, len(hits), 0.95)
     assert stats.binom.sf(least - 1, len(hits), 0.7) < 0.01, "too few to notice intervals of 70 %"
     return sum(hits) >= least
@@ -70,7 +79,9 @@ def covers(hits: list[bool]) -> bool:
 @pytest.fixture(scope="module")
 def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("answers") / "answers.csv"
-    simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3).to_csv(path, index=False)
+    simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3).to_csv(
+        path, index=False
+    )
     return path
 
 
@@ -93,9 +104,16 @@ def test_careless_people_are_excluded_no_worker_named_and_same_answers_give_same
     analyzed: Path, large: Study, answers: Path, tmp_path: Path
 ) -> None:
     summary = read_json(analyzed / "analysis.json")
-    assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
+    assert (
+        summary["workers"]["excluded"] == CARELESS
+        and summary["workers"]["answered"] == PEOPLE + CARELESS
+    )
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
-    assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
+    assert (
+        summary["answers"]
+        == summary["records"]["records"]
+        == (PEOPLE + CARELESS) * len(large.tasks)
+    )
     assert summary["kinds"]["match"]["agreement"]["low"] > 0
     files = [analyzed / "analysis.json", *(analyzed / "analysis").iterdir()]
     made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv"}
@@ -122,22 +140,30 @@ def test_planted_preferences_are_within_their_intervals(
 ) -> None:
     tasks = large.tasks[large.tasks["check"] == "none"].to_dict("records")
     expected = {}
-    preferred = pd.read_csv(analyzed / "analysis" / "preferences.csv", keep_default_na=False).to_dict("records")
+    preferred = pd.read_csv(
+        analyzed / "analysis" / "preferences.csv", keep_default_na=False
+    ).to_dict("records")
     for row in preferred:
         shown = [
-            t for t in tasks
-            if t["kind"] == row["kind"] and row["split"] in ("all", t["split"])
+            t
+            for t in tasks
+            if t["kind"] == row["kind"]
+            and row["split"] in ("all", t["split"])
             and row["generator"] in (t["generator_1"], t["generator_2"])
             and row["against"] in ("", "all", t["generator_1"], t["generator_2"])
-        ]  # fmt: skip
+        ]
         assert row["tasks"] == len(shown) and row["answers"] == PEOPLE * len(shown)
-        chances = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in shown]
+        chances = [
+            chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in shown
+        ]
         expected[row["kind"], row["generator"], row["against"], row["split"]] = np.mean(chances)
     hits = []
     for opinions in surveys[:10]:
         for row in preferences(opinions, 200, 0).to_dict("records"):
             # Rows that share answers are not independent; a single image tells little.
-            apart = row["split"] != "all" and (not row["against"] or row["generator"] < row["against"] != "all")
+            apart = row["split"] != "all" and (
+                not row["against"] or row["generator"] < row["against"] != "all"
+            )
             if apart and row["images"] > 1:
                 truth = expected[row["kind"], row["generator"], row["against"], row["split"]]
                 hits.append(row["low"] <= truth <= row["high"])
@@ -150,7 +176,9 @@ def test_planted_preferences_are_within_their_intervals(
     assert shares["photographs"] > shares["faithful"] > shares["memorizer"]
 
 
-def test_planted_correlations_are_within_their_intervals(large: Study, surveys: list[pd.DataFrame]) -> None:
+def test_planted_correlations_are_within_their_intervals(
+    large: Study, surveys: list[pd.DataFrame]
+) -> None:
     known, study = score_of(large), large.tasks[large.tasks["check"] == "none"]
     random, truth, rows = np.random.default_rng(0), {}, []
     for kind in ("match", "caption"):
@@ -161,18 +189,26 @@ def test_planted_correlations_are_within_their_intervals(large: Study, surveys: 
         share = random.binomial(PEOPLE, agreement(score, known)) / PEOPLE
         truth[kind] = stats.kendalltau(score, share)[0]
         for opinions in surveys:
-            table = answer_correlations(majorities(opinions, tasks), {"expected_top1": known}, 100, 0)
+            table = answer_correlations(
+                majorities(opinions, tasks), {"expected_top1": known}, 100, 0
+            )
             rows += table[table["split"] == "all"].to_dict("records")
     assert len(rows) == 2 * SURVEYS and min(truth.values()) > 0.4
     assert covers([row["low"] <= truth[row["kind"]] <= row["high"] for row in rows])
     assert np.median([row["low"] for row in rows]) > 0.2
 
 
-def test_one_answer_is_enough_but_not_answers_that_do_not_count(study: Study, tmp_path: Path) -> None:
+def test_one_answer_is_enough_but_not_answers_that_do_not_count(
+    study: Study, tmp_path: Path
+) -> None:
     task = study.tasks.query("kind == 'match' and check == 'none'")["task_id"].iloc[0]
     summary = run_analysis(study, [written(tmp_path / "a.csv", (task, "w", "no", None))], tmp_path)
     match = summary["kinds"]["match"]
-    assert match["answered"] == 1 and match["agreement"]["alpha"] is None and match["seconds_median"] is None
+    assert (
+        match["answered"] == 1
+        and match["agreement"]["alpha"] is None
+        and match["seconds_median"] is None
+    )
     assert summary["workers"]["met_no_gold_task"] == 1
     assert pd.read_csv(tmp_path / "analysis" / "correlations.csv").empty
     gold = study.tasks.query("check == 'gold'")
@@ -180,18 +216,30 @@ def test_one_answer_is_enough_but_not_answers_that_do_not_count(study: Study, tm
         (task, "w", next(answer for answer in KINDS[kind].answers if answer != right), 1)
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
     ]
-    with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"):
+    with pytest.raises(
+        UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"
+    ):
         run_analysis(study, [written(tmp_path / "a.csv", *careless)], tmp_path / "refused")
     with pytest.raises(UserError, match="no answer to the tasks"):
-        run_analysis(study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path / "refused")
+        run_analysis(
+            study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path / "refused"
+        )
     assert not (tmp_path / "refused").exists()
 
 
 def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[str, object]:
     row = dict.fromkeys(TASKS.columns) | {
-        "task_id": name, "kind": kind, "check": "none", "batch": 1, "place": 1, "split": "test_seen", "image_id": name,
-        "caption_id": 0, "draw": 0, "picture_1": "x.png",
-    }  # fmt: skip
+        "task_id": name,
+        "kind": kind,
+        "check": "none",
+        "batch": 1,
+        "place": 1,
+        "split": "test_seen",
+        "image_id": name,
+        "caption_id": 0,
+        "draw": 0,
+        "picture_1": "x.png",
+    }
     row |= {f"generator_{i}": g for i, g in enumerate(generators.split(), 1)}
     return row | more
 
@@ -212,14 +260,26 @@ TASKS_BY_HAND = pd.DataFrame(
 ANSWERS_BY_HAND = pd.DataFrame(
     [
         # a is preferred twice to once on p1; p1again changes nothing.
-        ("x", "p1", "2", 3), ("y", "p1", "2", 5), ("z", "p1", "1", 100),
-        ("x", "p1again", "1", 1), ("y", "p1again", "2", 1), ("x", "p2", "1", 1), ("y", "p2", "2", 1),
-        ("x", "m1", "yes", 1), ("y", "m1", "yes", 1), ("x", "m2", "no", 1),
-        ("x", "c1", "2", 1), ("y", "c1", "1", 1), ("z", "c1", "1", 1),
-        ("x", "g1", "yes", 1), ("x", "g2", "no", 1), ("y", "g1", "yes", 1), ("y", "g2", "yes", 1),
+        ("x", "p1", "2", 3),
+        ("y", "p1", "2", 5),
+        ("z", "p1", "1", 100),
+        ("x", "p1again", "1", 1),
+        ("y", "p1again", "2", 1),
+        ("x", "p2", "1", 1),
+        ("y", "p2", "2", 1),
+        ("x", "m1", "yes", 1),
+        ("y", "m1", "yes", 1),
+        ("x", "m2", "no", 1),
+        ("x", "c1", "2", 1),
+        ("y", "c1", "1", 1),
+        ("z", "c1", "1", 1),
+        ("x", "g1", "yes", 1),
+        ("x", "g2", "no", 1),
+        ("y", "g1", "yes", 1),
+        ("y", "g2", "yes", 1),
     ],
     columns=["worker", "task_id", "answer", "seconds"],
-)  # fmt: skip
+)
 
 
 def test_opinions_by_hand() -> None:
@@ -227,8 +287,12 @@ def test_opinions_by_hand() -> None:
     table = majorities(opinions, TASKS_BY_HAND).set_index("task_id")
     assert list(table.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
     assert table["answers"].tolist() == [3, 2, 2, 1, 3, 0]
-    assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(table.at["m3", "share"])
-    assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(table.at["m3", "majority"])
+    assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(
+        table.at["m3", "share"]
+    )
+    assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(
+        table.at["m3", "majority"]
+    )
     workers = workers_of(opinions, keep=0.75).set_index("worker")
     assert workers[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
     # x stayed with a on the repeat, y went from a to b.
@@ -252,11 +316,15 @@ def test_opinions_by_hand() -> None:
 def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
     score = np.round(random.random(n), 6)
     share = random.binomial(3, score) / 3
-    return pd.DataFrame({"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share})
+    return pd.DataFrame(
+        {"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share}
+    )
 
 
 def test_correlations_of_entries() -> None:
-    """A mirrored entry does not depend on its side; what does not vary has no correlation, two images no interval."""
+    """A mirrored entry does not depend on its side; what does not vary has no correlation, two
+    images no interval.
+    """
     random = np.random.default_rng(3)
     entries = entries_of(40, random).assign(score=lambda t: t["score"] - 0.5)
     side = random.random(40) < 0.5
@@ -264,7 +332,10 @@ def test_correlations_of_entries() -> None:
         score=np.where(side, -entries["score"], entries["score"]),
         share=np.where(side, 1 - entries["share"], entries["share"]),
     )
-    one, other = (correlate_entries(e, 100, np.random.default_rng(0), mirrored=True) for e in (entries, turned))
+    one, other = (
+        correlate_entries(e, 100, np.random.default_rng(0), mirrored=True)
+        for e in (entries, turned)
+    )
     assert one == pytest.approx(other) and one["n"] == 40
     entries = entries_of(10, np.random.default_rng(4)).assign(score=0.5)
     row = correlate_entries(entries, 100, np.random.default_rng(0))
@@ -297,10 +368,14 @@ KIND_OF_TASK = {"t1": "perceptual", "t2": "match", "t3": "caption"}
         (("t1", "w-1", "1", "soon"), "lead_time"),
     ],
 )
-def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], reason: str | None) -> None:
+def test_a_row_is_read_or_its_fault_named(
+    tmp_path: Path, row: tuple[Any, ...], reason: str | None
+) -> None:
     path = written(tmp_path / "a.csv", ("t2", "w-9", "yes", 1), row)
     table, counts, problems = collect([path], KIND_OF_TASK)
-    assert len(table) == 1 + (reason is None) and counts["wrong"] == len(problems) == (reason is not None)
+    assert len(table) == 1 + (reason is None) and counts["wrong"] == len(problems) == (
+        reason is not None
+    )
     assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
 
 
@@ -313,23 +388,49 @@ def test_answers_join_tasks_in_any_form(tmp_path: Path) -> None:
 
 
 def test_the_first_answer_counts_and_exports_of_label_studio(tmp_path: Path) -> None:
-    one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
+    one = written(
+        tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1)
+    )
     two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])
     table, counts, problems = collect([one, two], KIND_OF_TASK)
     assert table.fillna(-1).values.tolist() == [["t1", "v", "1", -1], ["t1", "w", "2", 3.5]]
-    assert counts == {"records": 5, "of other tasks": 1, "twice": 1, "contradicts another": 1} and not problems
+    assert (
+        counts == {"records": 5, "of other tasks": 1, "twice": 1, "contradicts another": 1}
+        and not problems
+    )
     assert list(table) == ["task_id", "worker", "answer", "seconds"]
-    # As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data.
+    # As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with
+    # all task data.
     picture = "data:image/png;base64," + "iVBO" * 100_000
     rows = [
-        {"id": 7, "task_id": "t1", "picture_1": picture, "annotator": "1", "choice": "2", "lead_time": 4.288},
-        {"id": 8, "task_id": "t2", "picture_1": picture, "annotator": "ann@example.org", "choice": "no"},
+        {
+            "id": 7,
+            "task_id": "t1",
+            "picture_1": picture,
+            "annotator": "1",
+            "choice": "2",
+            "lead_time": 4.288,
+        },
+        {
+            "id": 8,
+            "task_id": "t2",
+            "picture_1": picture,
+            "annotator": "ann@example.org",
+            "choice": "no",
+        },
     ]
-    always = {"annotation_id": 1001, "created_at": "2026-03-09T22:16:08Z", "updated_at": "2026-03-09T22:16:09Z"}
+    always = {
+        "annotation_id": 1001,
+        "created_at": "2026-03-09T22:16:08Z",
+        "updated_at": "2026-03-09T22:16:09Z",
+    }
     exported = pd.DataFrame(rows).assign(**always, text_1="a red\nbird").sort_index(axis=1)
     exported.to_csv(tmp_path / "project-3.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
     table, _, problems = collect([tmp_path / "project-3.csv"], KIND_OF_TASK)
-    assert table.fillna(-1).values.tolist() == [["t1", "1", "2", 4.288], ["t2", "ann@example.org", "no", -1]]
+    assert table.fillna(-1).values.tolist() == [
+        ["t1", "1", "2", 4.288],
+        ["t2", "ann@example.org", "no", -1],
+    ]
     assert not problems
 
 

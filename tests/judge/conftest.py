@@ -21,22 +21,44 @@ from tests.split.worlds import captions_table, images_table
 from workflow_scripts.job import Job
 
 COLORS = {
-    "red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "yellow": (240, 220, 40),
-    "pink": (250, 130, 190), "black": (20, 20, 20), "white": (240, 240, 240), "brown": (120, 70, 30),
-}  # fmt: skip
+    "red": (220, 30, 30),
+    "green": (30, 180, 60),
+    "blue": (40, 70, 220),
+    "yellow": (240, 220, 40),
+    "pink": (250, 130, 190),
+    "black": (20, 20, 20),
+    "white": (240, 240, 240),
+    "brown": (120, 70, 30),
+}
 
-# A training that several processes must reproduce: without batch norms, which the CPU cannot synchronise.
+# A training that several processes must reproduce: without batch norms, which the CPU cannot
+# synchronise.
 TOGETHER = {
-    "epochs": 2, "batch": 28, "lr": 0.002, "captions": 2, "device": "cpu",
-    "trainable": ["visual.transformer.resblocks.1.*", "visual.proj", "transformer.*", "logit_scale"],
-}  # fmt: skip
+    "epochs": 2,
+    "batch": 28,
+    "lr": 0.002,
+    "captions": 2,
+    "device": "cpu",
+    "trainable": [
+        "visual.transformer.resblocks.1.*",
+        "visual.proj",
+        "transformer.*",
+        "logit_scale",
+    ],
+}
 
 Train = Callable[..., Path]
 
 
 def squares_settings(squares: Path, **settings: Any) -> dict[str, Any]:
     """Return the settings of a training on the squares."""
-    defaults = {"model": str(squares / "tiny.json"), "trainable": ["*"], "epochs": 2, "batch": 28, "lr": 0.01}
+    defaults = {
+        "model": str(squares / "tiny.json"),
+        "trainable": ["*"],
+        "epochs": 2,
+        "batch": 28,
+        "lr": 0.01,
+    }
     return defaults | settings
 
 
@@ -45,9 +67,14 @@ def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: A
     files = {file: squares / f"{file}.parquet" for file in ("captions", "images")}
     files |= {"splits": [squares / "splits.parquet"]}
     made = job(
-        files, {"judge": place / name}, cache=place / cache,
-        settings=squares_settings(squares, **settings), results=str(squares), halves=0, seed=0,
-    )  # fmt: skip
+        files,
+        {"judge": place / name},
+        cache=place / cache,
+        settings=squares_settings(squares, **settings),
+        results=str(squares),
+        halves=0,
+        seed=0,
+    )
     made.params.threads = 1
     return made
 
@@ -57,18 +84,24 @@ def squares_material(squares: Path, settings: Training) -> Any:
     from compclip.judge.train_judge import find_material
 
     schemas = {"captions": tables.CAPTIONS, "images": tables.IMAGES, "splits": tables.SPLIT}
-    read = {name: read_table(squares / f"{name}.parquet", schema) for name, schema in schemas.items()}
+    read = {
+        name: read_table(squares / f"{name}.parquet", schema) for name, schema in schemas.items()
+    }
     return find_material(**read | {"splits": [read["splits"]]}, settings=settings, folder=squares)
 
 
 def assert_alike(start: Path, one: Path, other: Path, *, coarse: bool = False) -> None:
-    """Check that both trained the same judge, except for rounding, ``coarse`` by half precision; start: untrained."""
+    """Check that both trained the same judge, except for rounding, ``coarse`` by half precision;
+    start: untrained.
+    """
     logs = [pd.read_csv(folder / "log.csv") for folder in (one, other)]
     np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=2e-3 if coarse else 1e-5)
-    untrained, *weights = (load_file(folder / "weights.safetensors") for folder in (start, one, other))
+    untrained, *weights = (
+        load_file(folder / "weights.safetensors") for folder in (start, one, other)
+    )
     for name, tensor in weights[0].items():
-        # A key's bias shifts all similarities of a query equally and so changes no attention: its gradient is
-        # rounding, which Adam scales to full steps.
+        # A key's bias shifts all similarities of a query equally and so changes no attention: its
+        # gradient is rounding, which Adam scales to full steps.
         if not name.endswith(("in_proj_bias", "k_proj.bias")):
             moved, off = ((tensor - of[name]).float().norm() for of in (untrained, weights[1]))
             assert off <= (0.2 if coarse else 2e-3) * moved, name
@@ -93,7 +126,9 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     draw = np.random.default_rng(0)
     captions, images, splits = [], [], []
     (results / "images").mkdir()
-    for number, ((inner, outer), _) in enumerate(itertools.product(itertools.permutations(COLORS, 2), range(4))):
+    for number, ((inner, outer), _) in enumerate(
+        itertools.product(itertools.permutations(COLORS, 2), range(4))
+    ):
         image_id = f"{number:03d}"
         picture = np.full((32, 32, 3), COLORS[outer], np.uint8)
         row, column = draw.integers(4, 12, size=2)
@@ -108,7 +143,11 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(captions_table(captions), results / "captions.parquet", tables.CAPTIONS)
     files = [f"images/{image_id}.png" for image_id in images]
     write_table(images_table(images, files), results / "images.parquet", tables.IMAGES)
-    write_table(pd.DataFrame(splits, columns=["image_id", "split"]), results / "splits.parquet", tables.SPLIT)
+    write_table(
+        pd.DataFrame(splits, columns=["image_id", "split"]),
+        results / "splits.parquet",
+        tables.SPLIT,
+    )
     (results / "tiny.json").write_text(json.dumps(TINY))
     return results
 

@@ -1,4 +1,6 @@
-"""Changes of training images: what they do to a picture, and that a training with them is reproducible."""
+"""Changes of training images: what they do to a picture, and that a training with them is
+reproducible.
+"""
 
 import colorsys
 from dataclasses import replace
@@ -31,16 +33,32 @@ from compclip.judge.augment import (
 from .conftest import Model, Train
 
 NEUTRAL = Changes(
-    view=torch.zeros(1, dtype=torch.long), size=torch.ones(1), right=torch.zeros(1), down=torch.zeros(1),
-    light=torch.ones(1), contrast=torch.ones(1), gamma=torch.ones(1), saturation=torch.ones(1),
-    noise=torch.zeros(1), grain=0,
-)  # fmt: skip
-FACTORS = {"size": SIZE, "light": LIGHT, "contrast": CONTRAST, "gamma": GAMMA, "saturation": SATURATION}
+    view=torch.zeros(1, dtype=torch.long),
+    size=torch.ones(1),
+    right=torch.zeros(1),
+    down=torch.zeros(1),
+    light=torch.ones(1),
+    contrast=torch.ones(1),
+    gamma=torch.ones(1),
+    saturation=torch.ones(1),
+    noise=torch.zeros(1),
+    grain=0,
+)
+FACTORS = {
+    "size": SIZE,
+    "light": LIGHT,
+    "contrast": CONTRAST,
+    "gamma": GAMMA,
+    "saturation": SATURATION,
+}
 
 
 def changed(pixels: torch.Tensor, **values: float) -> torch.Tensor:
     """Return one image, (height, width, 3), with these changes."""
-    return change(pixels[None], replace(NEUTRAL, **{name: torch.tensor([value]) for name, value in values.items()}))[0]
+    return change(
+        pixels[None],
+        replace(NEUTRAL, **{name: torch.tensor([value]) for name, value in values.items()}),
+    )[0]
 
 
 def square(side: int = 40) -> torch.Tensor:
@@ -67,7 +85,9 @@ def test_size_and_place_move_a_square() -> None:
     assert extent(changed(square(), size=0.5)) == (15, 25, 15, 25)
     assert extent(changed(square(), right=0.1)) == (10, 30, 14, 34)
     assert extent(changed(square(), down=-0.1)) == (6, 26, 10, 30)
-    assert extent(changed(square(), size=0.5, right=0.1)) == (15, 25, 19, 29), "the shift is that of the result"
+    assert extent(changed(square(), size=0.5, right=0.1)) == (15, 25, 19, 29), (
+        "the shift is that of the result"
+    )
 
 
 def test_the_border_is_continued() -> None:
@@ -133,7 +153,9 @@ def test_changes_grow_from_none() -> None:
     assert strengths[: round(START * steps) + 1] == [0] * (round(START * steps) + 1)
     assert strengths[round(FULL * steps) :] == [1] * (steps - round(FULL * steps))
     pixels = torch.randint(1, 256, (4, 5, 5, 3), generator=torch.Generator().manual_seed(0)).float()
-    torch.testing.assert_close(change(pixels, draw_changes(4, 0, 0, strength=0)), pixels, atol=1e-2, rtol=0)
+    torch.testing.assert_close(
+        change(pixels, draw_changes(4, 0, 0, strength=0)), pixels, atol=1e-2, rtol=0
+    )
 
 
 def test_noise_is_gray_and_of_its_strength() -> None:
@@ -150,7 +172,9 @@ def test_preprocessing_normalizes_after_a_change() -> None:
     torch.testing.assert_close(darker, preprocess.floats(pixels // 2, torch.device("cpu")))
 
 
-def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_resumes_to_the_same_bytes(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {"epochs": 3, "augment": "mild"}
     whole = train("whole", cache="one", **settings)
     real, losses = training.clip_loss, []
@@ -167,11 +191,15 @@ def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: 
         train("killed", cache="two", **settings)
     resumed = train("killed", cache="two", **settings)
     assert len(losses) == 7 + 8, "one epoch of four steps was kept"
-    assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    assert (resumed / "weights.safetensors").read_bytes() == (
+        whole / "weights.safetensors"
+    ).read_bytes()
 
 
 def test_changes_change_the_judge(train: Train) -> None:
-    plain, mild = (load_file(train(name, augment=name) / "weights.safetensors") for name in ("none", "mild"))
+    plain, mild = (
+        load_file(train(name, augment=name) / "weights.safetensors") for name in ("none", "mild")
+    )
     assert any(not torch.equal(plain[name], mild[name]) for name in plain)
 
 
@@ -179,7 +207,11 @@ def test_a_frozen_tower_keeps_views(
     train: Train, model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neutral views are the images themselves; others train another judge."""
-    settings = {"model": model("trunk"), "trainable": ["visual.head.*", "text.*"], "augment": "mild"}
+    settings = {
+        "model": model("trunk"),
+        "trainable": ["visual.head.*", "text.*"],
+        "augment": "mild",
+    }
 
     def weights(name: str) -> dict[str, torch.Tensor]:
         return load_file(train(name, cache=name, **settings) / "weights.safetensors")
@@ -192,7 +224,9 @@ def test_a_frozen_tower_keeps_views(
     for name in FACTORS:
         monkeypatch.setattr(augment, name.upper(), (1, 1))
     neutral = weights("neutral")
-    plain = load_file(train("plain", cache="plain", **settings | {"augment": "none"}) / "weights.safetensors")
+    plain = load_file(
+        train("plain", cache="plain", **settings | {"augment": "none"}) / "weights.safetensors"
+    )
     for name, tensor in plain.items():
         torch.testing.assert_close(neutral[name], tensor, atol=1e-2, rtol=1e-2)
     assert any(not torch.allclose(views[name], tensor, atol=1e-2) for name, tensor in plain.items())

@@ -20,27 +20,47 @@ from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, assert_alike,
     ("cfg", "patterns", "behind"),
     [
         (RESNET, PUBLISHED, ("layer3.0", "resblocks.0")),
-        (RESNET, ["visual.layer2.1.bn3.weight", "transformer.resblocks.0.ln_1.bias"], ("layer2.0", None)),
+        (
+            RESNET,
+            ["visual.layer2.1.bn3.weight", "transformer.resblocks.0.ln_1.bias"],
+            ("layer2.0", None),
+        ),
         (RESNET, ["logit_scale"], ("attnpool", "resblocks.1")),
         (RESNET, ["visual.attnpool.*", "token_embedding.*"], ("layer4.0", None)),
         (RESNET, ["visual.conv2.weight", "positional_embedding"], (None, None)),
         (RESNET, ["*"], (None, None)),
-        (VIT, ["visual.transformer.resblocks.1.*", "text_projection"], ("resblocks.0", "resblocks.1")),
+        (
+            VIT,
+            ["visual.transformer.resblocks.1.*", "text_projection"],
+            ("resblocks.0", "resblocks.1"),
+        ),
         (VIT, ["visual.proj"], ("resblocks.1", "resblocks.1")),
         (VIT, ["visual.class_embedding"], (None, "resblocks.1")),
         (VIT, ["logit_scale"], ("pooling", "resblocks.1")),
         (TRUNK, ["visual.head.*", "text.*"], ("trunk", None)),
         (TRUNK, ["visual.trunk.layer4.*"], (None, None)),
-        ({**VIT, "vision_cfg": {**VIT["vision_cfg"], "patch_dropout": 0.5}}, ["logit_scale"], (None, "resblocks.1")),
-        ({**VIT, "text_cfg": {**VIT["text_cfg"], "no_causal_mask": True}}, ["logit_scale"], ("pooling", None)),
+        (
+            {**VIT, "vision_cfg": {**VIT["vision_cfg"], "patch_dropout": 0.5}},
+            ["logit_scale"],
+            (None, "resblocks.1"),
+        ),
+        (
+            {**VIT, "text_cfg": {**VIT["text_cfg"], "no_causal_mask": True}},
+            ["logit_scale"],
+            ("pooling", None),
+        ),
     ],
 )
-def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behind: tuple[str | None, ...]) -> None:
+def test_a_tower_is_cut_before_what_trains(
+    cfg: dict, patterns: list[str], behind: tuple[str | None, ...]
+) -> None:
     torch.manual_seed(0)
     model = construct(cfg)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)  # otherwise a ResNet's blocks do nothing
+            parameter.add_(
+                torch.randn_like(parameter) * 0.1
+            )  # otherwise a ResNet's blocks do nothing
     choose_trainable(model, patterns)
     images, texts = image_cut(model), text_cut(model)
     assert (images and images.behind, texts and texts.behind) == behind
@@ -48,7 +68,9 @@ def test_a_tower_is_cut_before_what_trains(cfg: dict, patterns: list[str], behin
     ids = torch.tensor([[7, 3, 9, 0, 0], [8, 9, 0, 0, 0], [1, 2, 3, 4, 9]])
     with torch.inference_mode():
         if images:
-            torch.testing.assert_close(images.above(images.below(pixels)), model.encode_image(pixels))
+            torch.testing.assert_close(
+                images.above(images.below(pixels)), model.encode_image(pixels)
+            )
         if texts:
             ids = torch.nn.functional.pad(ids, (0, 7))
             whole = model.encode_text(ids)
@@ -68,7 +90,11 @@ def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> No
     assert sum(name.startswith("transformer.") for name in trained) == 12
     assert image_cut(model).behind == "layer3.22" and text_cut(model).behind == "resblocks.10"
     training_mode(model)
-    modes = {name: module.training for name, module in model.named_modules() if isinstance(module, nn.BatchNorm2d)}
+    modes = {
+        name: module.training
+        for name, module in model.named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+    }
     assert all(mode == name.startswith("visual.layer4.") for name, mode in modes.items())
 
 
@@ -76,13 +102,30 @@ def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> No
     ("name", "more"),
     [
         ("resnet", {"trainable": PUBLISHED, "captions": 2}),
-        pytest.param("resnet", {"trainable": PUBLISHED, "precision": "amp_bf16"}, marks=pytest.mark.slow),
-        ("vit", {"trainable": ["visual.transformer.resblocks.1.*", "transformer.resblocks.1.*", "ln_final.*"]}),
+        pytest.param(
+            "resnet", {"trainable": PUBLISHED, "precision": "amp_bf16"}, marks=pytest.mark.slow
+        ),
+        (
+            "vit",
+            {
+                "trainable": [
+                    "visual.transformer.resblocks.1.*",
+                    "transformer.resblocks.1.*",
+                    "ln_final.*",
+                ]
+            },
+        ),
         ("trunk", {"trainable": ["visual.head.*", "text.*"]}),
     ],
 )
 def test_training_from_the_frontier_is_training(
-    train: Train, squares: Path, model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, more: dict
+    train: Train,
+    squares: Path,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    more: dict,
 ) -> None:
     settings = {"model": model(name), "epochs": 2, "lr": 0.002, **more}
     fast = train("fast", cache="one", **settings)

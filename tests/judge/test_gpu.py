@@ -1,4 +1,6 @@
-"""What a GPU would run, on a simulated one: every tensor is there, and results are equal except for rounding."""
+"""What a GPU would run, on a simulated one: every tensor is there, and results are equal except for
+rounding.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -42,14 +44,18 @@ def test_the_judge_is_trained_and_judges(
     texts = ["a red square on a blue ground", "The ground is pink."]
     with accelerator():
         judges = [load_judge(here, 1, device) for device in ("cpu", "auto")]
-        embeddings = [(judge.encode_images(items, 4), judge.encode_texts(texts, 4)) for judge in judges]
+        embeddings = [
+            (judge.encode_images(items, 4), judge.encode_texts(texts, 4)) for judge in judges
+        ]
     assert [judge.device.type for judge in judges] == ["cpu", "simulated"]
     for cpu, simulated in zip(*embeddings, strict=True):
         np.testing.assert_allclose(cpu, simulated, atol=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
-def test_mixed_precision(train: Train, model: Model, monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
+def test_mixed_precision(
+    train: Train, model: Model, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
     """With a GPU's types on the CPU, where amp_fp16 is refused because it is slow."""
     monkeypatch.setattr(train_judge, "check_precision", lambda *_: None)
     # One step per epoch: the first loss is that of the initial weights.
@@ -57,7 +63,9 @@ def test_mixed_precision(train: Train, model: Model, monkeypatch: pytest.MonkeyP
     fine = pd.read_csv(train("fp32", cache="one", **settings) / "log.csv")
     folder = train(precision, cache="two", **settings, precision=precision)
     coarse = pd.read_csv(folder / "log.csv")
-    assert coarse["loss"][0] != fine["loss"][0] and coarse["loss"][0] == pytest.approx(fine["loss"][0], rel=0.02)
+    assert coarse["loss"][0] != fine["loss"][0] and coarse["loss"][0] == pytest.approx(
+        fine["loss"][0], rel=0.02
+    )
     types = {tensor.dtype for tensor in load_file(folder / "weights.safetensors").values()}
     assert types == {torch.float32, torch.int64}
 
@@ -72,7 +80,9 @@ def test_the_simulation_refuses_what_a_gpu_does() -> None:
         with pytest.raises(RuntimeError, match="tensors on two devices"):
             layer(torch.ones(3, 4))
         pooled = F.adaptive_avg_pool2d(torch.ones(1, 1, 5, 5, device=device, requires_grad=True), 2)
-        with pytest.raises(RuntimeError, match="does not have a deterministic implementation on CUDA"):
+        with pytest.raises(
+            RuntimeError, match="does not have a deterministic implementation on CUDA"
+        ):
             pooled.sum().backward()
             torch.ones(1, device=device)
         # A tensor without dimensions may be on any device, and so may indices.

@@ -18,7 +18,9 @@ from tests.judge.conftest import Train, squares_material, squares_settings
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Let identities be those of a copy of the code, and return its folder."""
     root = tmp_path_factory.mktemp("project")
-    shutil.copytree(code.ROOT / code.PACKAGE, root / code.PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        code.ROOT / code.PACKAGE, root / code.PACKAGE, ignore=shutil.ignore_patterns("__pycache__")
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code, "ROOT", root)
         yield root / code.PACKAGE
@@ -37,7 +39,13 @@ def identities() -> tuple[str, str]:
         ("core/seeds.py", "digest_size=8", "digest_size=7", True, False),
         ("clip/networks.py", "std=0.5", "std=0.4", True, True),
         ("judge/training.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
-        ("score/score_images.py", "def score_images(", "X = 1\n\n\ndef score_images(", False, False),
+        (
+            "score/score_images.py",
+            "def score_images(",
+            "X = 1\n\n\ndef score_images(",
+            False,
+            False,
+        ),
         ("split/wording.py", "\n    return ", "\n    repr(0)\n    return ", False, False),
     ],
 )
@@ -54,13 +62,17 @@ def test_only_what_decides_a_result_repeats_it(
     assert (after[0] != before[0], after[1] != before[1]) == (retrains, encodes_again)
 
 
-def test_a_finished_training_is_not_repeated(train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_training_is_not_repeated(
+    train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A finished judge is made again from the checkpoint, without reading an image."""
 
     def key(processes: int = 1, **settings: object) -> str:
         config = Training.model_validate(squares_settings(squares, **settings))
         material = squares_material(squares, config)
-        return train_judge.training_key(material, config, 0, 1, training.torch.device("cpu"), processes)
+        return train_judge.training_key(
+            material, config, 0, 1, training.torch.device("cpu"), processes
+        )
 
     assert key() == key(device="cpu") == key(gpus=2)
     assert len({key(), key(lr=0.02), key(train_on="half"), key(processes=2), key(crop=None)}) == 5

@@ -23,24 +23,34 @@ rule train_judge:
     input: **{files}, splits=["{squares}/splits.parquet"], pretraining=[]
     output: judge=directory("judge")
     log: "judge.log"
-    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1, cache=Path("cache")
+    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1,
+            cache=Path("cache")
     script: "{script}"
 """
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
+def test_two_processes_train_as_one(
+    train: Train, model: Model, squares: Path, tmp_path: Path
+) -> None:
     """As a rule on the CPU, on a model without batch norms."""
     settings = {"model": model("vit"), **TOGETHER}
     one = train("one", **settings)
     files = {name: f"{squares}/{name}.parquet" for name in ("captions", "images")}
     script = ROOT / "workflow_scripts" / "judge" / "train_judge.py"
-    rule = RULE.format(files=files, settings={**settings, "gpus": 2}, squares=squares, script=script)
+    rule = RULE.format(
+        files=files, settings={**settings, "gpus": 2}, squares=squares, script=script
+    )
     (tmp_path / "Snakefile").write_text(rule)
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "snakemake", "--cores", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert_alike(untrained(squares, tmp_path / "start", **settings), one, tmp_path / "judge")
     assert (tmp_path / "judge.log").read_text().count("epoch 1 of 2") == 1, "only the first writes"
@@ -48,7 +58,10 @@ def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, t
 
 def test_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
     """Also their size, to which Adam is blind, so that no training shows it."""
-    rows, weight = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), nn.Parameter(torch.eye(3))
+    rows, weight = (
+        torch.randn(8, 3, generator=torch.Generator().manual_seed(0)),
+        nn.Parameter(torch.eye(3)),
+    )
     (rows @ weight).square().cumsum(0).mean().backward()
     torch.multiprocessing.spawn(two_processes.gradient_of_a_half, (str(tmp_path), rows), nprocs=2)
     for rank in (0, 1):
@@ -71,7 +84,9 @@ def test_more_gpus_than_there_are(train: Train, monkeypatch: pytest.MonkeyPatch)
         own_device(torch.device("cuda"), 4, "auto", "--nproc-per-node")
     assert own_device(torch.device("cpu"), 2, "cpu", "judge.gpus") == torch.device("cpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match=r"judge\.device: cuda, but torch sees no GPU; use auto or cpu"):
+    with pytest.raises(
+        UserError, match=r"judge\.device: cuda, but torch sees no GPU; use auto or cpu"
+    ):
         train("judge", device="cuda")
     assert find_device("auto") == torch.device("cpu")
 

@@ -9,7 +9,9 @@ from compclip.judge.parallel import Group
 
 
 def gradient_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
-    """Write the gradient that one of two processes has after it is averaged, from its half of ``rows``."""
+    """Write the gradient that one of two processes has after it is averaged, from its half of
+    ``rows``.
+    """
     store = f"file://{folder}/store"
     torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     group, weight = Group(rank, 2), nn.Parameter(torch.eye(3))

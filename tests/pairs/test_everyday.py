@@ -1,4 +1,6 @@
-"""Captions of people, animals and things, in our own words: colors, shapes and sizes of any noun."""
+"""Captions of people, animals and things, in our own words: colors, shapes and sizes of any
+noun.
+"""
 
 from pathlib import Path
 
@@ -51,10 +53,16 @@ def test_a_pair_on_which_readers_may_differ_is_disputed(read, text, pair):
     assert read(text)[pair] == "disputed"
 
 
-@pytest.mark.parametrize("noun", ["shoes", "gloves", "boots", "pants", "lights", "signs", "glasses"])
+@pytest.mark.parametrize(
+    "noun", ["shoes", "gloves", "boots", "pants", "lights", "signs", "glasses"]
+)
 def test_a_plural_after_a_noun_or_a_bare_color_is_no_verb(read, noun):
     singular = next(iter(read(f"red {noun}"))).removeprefix("red_")
-    for text in (f"two red rubber {noun}", f"red plastic {noun} on a shelf", f"a woman in red {noun}"):
+    for text in (
+        f"two red rubber {noun}",
+        f"red plastic {noun} on a shelf",
+        f"a woman in red {noun}",
+    ):
         assert f"red_{singular}" in read(text), text
 
 

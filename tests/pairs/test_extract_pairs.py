@@ -1,4 +1,6 @@
-"""The step: rows, counts, bad input, and results that do not depend on batches, processes or the cache."""
+"""The step: rows, counts, bad input, and results that do not depend on batches, processes or the
+cache.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -28,11 +30,15 @@ from workflow_scripts.job import Job
 from workflow_scripts.pairs import extract_pairs
 
 WORDS = (
-    "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
+    "a the its this red black orange tan long pointed small spotted bird wing wings belly crown "
+    "bill beak eye ring"
     " tail feathers and , . is are that with on of very it has headed tipped colored - Grey EYE"
 ).split()
-TEXTS = [f"a {color} bird with a {color} {part} and wings that are {color}"
-         for color in ("red", "blue", "green", "tan") for part in ("belly", "crown", "tail")]  # fmt: skip
+TEXTS = [
+    f"a {color} bird with a {color} {part} and wings that are {color}"
+    for color in ("red", "blue", "green", "tan")
+    for part in ("belly", "crown", "tail")
+]
 
 
 def captions(texts: list[str]) -> pd.DataFrame:
@@ -48,21 +54,34 @@ PLURALS = [
 
 
 def step(
-    folder: Path, processes: int = 1, cache: str = "cache", shards: Sequence[Path] = (), nouns: Path | None = BIRDS
+    folder: Path,
+    processes: int = 1,
+    cache: str = "cache",
+    shards: Sequence[Path] = (),
+    nouns: Path | None = BIRDS,
 ) -> Job:
     lexicons = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
     return job(
         input={
-            "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": nouns,
-            "compounds": COMMON_COMPOUNDS, "shards": shards,
+            "captions": folder / "captions.parquet",
+            "adjectives": lexicons,
+            "nouns": nouns,
+            "compounds": COMMON_COMPOUNDS,
+            "shards": shards,
         },
         output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
-        threads=processes, model=MODEL, cache=folder / cache,
-    )  # fmt: skip
+        threads=processes,
+        model=MODEL,
+        cache=folder / cache,
+    )
 
 
 def run(
-    folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache", nouns: Path | None = BIRDS
+    folder: Path,
+    table: pd.DataFrame,
+    processes: int = 1,
+    cache: str = "cache",
+    nouns: Path | None = BIRDS,
 ) -> tuple[pd.DataFrame, dict]:
     write_table(table.sort_values(CAPTION_KEY), folder / "captions.parquet", CAPTIONS)
     extract_pairs.main(step(folder, processes, cache, nouns=nouns))
@@ -70,7 +89,9 @@ def run(
 
 
 def test_rows_and_summary_also_of_another_language_and_a_novel_refused(tmp_path, caplog):
-    table, summary = run(tmp_path, captions(["a red bird", "its bill is long", "a red bird", " ", "flying away"]))
+    table, summary = run(
+        tmp_path, captions(["a red bird", "its bill is long", "a red bird", " ", "flying away"])
+    )
     rows = [tuple(row) for row in table.itertuples(index=False)]
     assert rows == [
         ("b/0", 0, "red", "bird", 2, 5, 6, 10, "adjacent"),
@@ -79,11 +100,22 @@ def test_rows_and_summary_also_of_another_language_and_a_novel_refused(tmp_path,
     ]
     counts = ("captions", "distinct", "with_pairs", "without_pairs", "empty", "pairs")
     assert [summary[c] for c in counts] == [5, 4, 3, 1, 1, 3]
-    assert summary["relations"] == {"adjacent": 2, "attributive": 0, "predicative": 1, "shared": 0, "disputed": 0}
+    assert summary["relations"] == {
+        "adjacent": 2,
+        "attributive": 0,
+        "predicative": 1,
+        "shared": 0,
+        "disputed": 0,
+    }
     assert "warning" not in summary
     table, summary = run(tmp_path, empty_table(CAPTIONS))
     assert table.empty and summary["captions"] == 0 and "warning" not in summary
-    texts = ["ein kleiner Vogel mit rotem Kopf", "der Schnabel ist lang", "黄色い鳥", "птица с красной головой"]
+    texts = [
+        "ein kleiner Vogel mit rotem Kopf",
+        "der Schnabel ist lang",
+        "黄色い鳥",
+        "птица с красной головой",
+    ]
     with caplog.at_level(logging.WARNING, logger="compclip"):
         _, summary = run(tmp_path, captions(texts))
     assert summary["captions"] == 4 and summary["without_pairs"] >= 3
@@ -101,7 +133,11 @@ def test_unknown_models_keys_of_lexicons_and_any_noun_without_one(extractor, adj
     with pytest.raises(UserError, match=rf"^pairs\.model: {said}"):
         Extractor("xx_no_model", [], None)
     other = Extractor(MODEL, adjectives[:1], nouns)
-    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor(MODEL, adjectives, nouns).keys(["a"])
+    assert (
+        other.keys(["a"])
+        != extractor.keys(["a"])
+        == Extractor(MODEL, adjectives, nouns).keys(["a"])
+    )
     with pytest.raises(UserError, match="duplicate entry 'belly'"):
         Extractor(MODEL, [Lexicon("odd", {"belly": "red"})], nouns)
     anything = Extractor(MODEL, adjectives, None)
@@ -115,7 +151,9 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
         monkeypatch.setattr(parsing, "LOOKUP_BATCH", batch)
         run(tmp_path, captions(TEXTS * 2), processes, cache=name)
-        results.add((tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes())
+        results.add(
+            (tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes()
+        )
     assert len(results) == 1
 
 
@@ -124,7 +162,9 @@ def shards_of(folder: Path, shards: int, nouns: Path | None) -> list[Path]:
     files = [folder / f"{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)]
     for shard, found in enumerate(files, 1):
         number = SimpleNamespace(shard=str(shard), shards=str(shards))
-        made = replace(step(folder, nouns=nouns), output=SimpleNamespace(pairs=found), wildcards=number)
+        made = replace(
+            step(folder, nouns=nouns), output=SimpleNamespace(pairs=found), wildcards=number
+        )
         extract_pairs.main(made)
     return files
 
@@ -195,7 +235,11 @@ def test_other_nouns_are_not_merged_and_a_missing_singular_is_not_invented(any_n
 
 
 def test_a_pair_is_one_pair_in_all_forms_of_its_noun():
-    forms = [form for pair in ("goose geese", "person people", "vase vases", "kiwi kiwis") for form in pair.split()]
+    forms = [
+        form
+        for pair in ("goose geese", "person people", "vase vases", "kiwi kiwis")
+        for form in pair.split()
+    ]
     texts = [f"a photo of the white {form} near a wall" for form in forms]
     table = library.extract_pairs(texts, ["color"])
     nouns = [*table.loc[table["adjective"] == "white"].groupby("image_id")["noun"].agg("first")]
@@ -214,7 +258,10 @@ def test_an_unlisted_plural_is_the_listed_noun():
 def test_offsets_are_the_words_own(find, adjectives, nouns, text):
     forms = {**adjectives[0].forms, **adjectives[1].forms, **nouns.forms}
     for o in find(text):
-        words = (o.adjective, o.adjective_start, o.adjective_end), (o.noun, o.noun_start, o.noun_end)
+        words = (
+            (o.adjective, o.adjective_start, o.adjective_end),
+            (o.noun, o.noun_start, o.noun_end),
+        )
         for canonical, start, end in words:
             assert 0 <= start < end <= len(text)
             surface = " ".join(text[start:end].lower().split())

@@ -32,23 +32,37 @@ def pairs(*rows: tuple[str, str, int]) -> pd.DataFrame:
 
 
 TABLE = pairs(
-    ("red wing", "adjacent", 5), ("blue wing", "shared", 3), ("red bill", "predicative", 3), ("tan eye", "adjacent", 1),
-    ("long bill", "adjacent", 9), ("red bird", "adjacent", 9), ("blue bill", "disputed", 8),
-)  # fmt: skip
+    ("red wing", "adjacent", 5),
+    ("blue wing", "shared", 3),
+    ("red bill", "predicative", 3),
+    ("tan eye", "adjacent", 1),
+    ("long bill", "adjacent", 9),
+    ("red bird", "adjacent", 9),
+    ("blue bill", "disputed", 8),
+)
 
 
 def test_ranking_by_hand_and_nothing_to_rank():
     ranking = rank_pairs(TABLE, COLORS, PARTS, Selection())
-    # The disputed are skipped; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
+    # The disputed are skipped; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before
+    # red bill.
     assert ranking[["adjective", "noun", "count", "images", "rank"]].to_numpy().tolist() == [
-        ["red", "wing", 5, 3, 1], ["blue", "wing", 3, 2, 2], ["red", "bill", 3, 2, 3], ["tan", "eye", 1, 1, 4],
-    ]  # fmt: skip
+        ["red", "wing", 5, 3, 1],
+        ["blue", "wing", 3, 2, 2],
+        ["red", "bill", 3, 2, 3],
+        ["tan", "eye", 1, 1, 4],
+    ]
     assert ranking["percentile"].tolist() == [12.5, 37.5, 62.5, 87.5]
     check_table(ranking, RANKING, "ranking")
     for table, adjectives, min_count, message in (
         (TABLE.head(0), COLORS, 1, "none of the 0 most frequent adjectives is in lexicon color"),
         (TABLE, Lexicon("shape", {"flat": "flat"}), 1, "in lexicon shape"),
-        (TABLE, COLORS, 9, "with a noun of lexicon birds occurs 9 times; lower pairs.selection.min_count"),
+        (
+            TABLE,
+            COLORS,
+            9,
+            "with a noun of lexicon birds occurs 9 times; lower pairs.selection.min_count",
+        ),
     ):
         with pytest.raises(UserError, match=message):
             rank_pairs(table, adjectives, PARTS, Selection(min_count=min_count))
@@ -57,7 +71,8 @@ def test_ranking_by_hand_and_nothing_to_rank():
 @pytest.mark.parametrize(
     ("settings", "nouns", "ranked"),
     [
-        # Adjectives are selected before the lexicon is applied; without the disputed: red 17, long 9, blue 3, tan 1.
+        # Adjectives are selected before the lexicon is applied; without the disputed: red 17, long
+        # 9, blue 3, tan 1.
         ({"adjectives": 3}, PARTS, "red wing, blue wing, red bill"),
         ({"adjectives": 2}, PARTS, "red wing, red bill"),
         # Nouns are those of the most frequent pairs; all pairs of selected words are ranked.
@@ -76,7 +91,17 @@ def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.Data
     """(text, adjective, the noun's form in the text, its word) to captions and pairs."""
     captions = [(str(i), 0, text) for i, (text, *_) in enumerate(rows)]
     pairs = [
-        (str(i), 0, adjective, noun, 0, 1, text.index(form), text.index(form) + len(form), "adjacent")
+        (
+            str(i),
+            0,
+            adjective,
+            noun,
+            0,
+            1,
+            text.index(form),
+            text.index(form) + len(form),
+            "adjacent",
+        )
         for i, (text, adjective, form, noun) in enumerate(rows)
     ]
     return captions_table(captions), pairs_table(pairs)
@@ -102,7 +127,12 @@ def test_forms_come_from_the_text_and_plurals_are_added() -> None:
         ("a black photo", "black", "photo", "photo"),
     ]
     captions, pairs = tables(rows)
-    drafted = {"water slide": ["water slides"], "bench": ["benches"], "slide": ["slides"], "t-shirt": ["t-shirts"]}
+    drafted = {
+        "water slide": ["water slides"],
+        "bench": ["benches"],
+        "slide": ["slides"],
+        "t-shirt": ["t-shirts"],
+    }
     drafted["shorts"] = []
     assert draft(captions, pairs, most=9) == drafted
     assert draft(captions, pairs.assign(relation="disputed"), most=9) == {}
@@ -116,5 +146,7 @@ def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     step = DraftNouns(**paths, output=tmp_path / "mine.yaml")
     main(step)
     assert load_lexicon(step.output).forms == {"wing": "wing", "wings": "wing"}
-    with pytest.raises(UserError, match="mine.yaml: output file already exists; choose another path"):
+    with pytest.raises(
+        UserError, match="mine.yaml: output file already exists; choose another path"
+    ):
         main(step)

@@ -1,4 +1,6 @@
-"""Pairs that captions deny, suppose, compare with or except are disputed, and those beside them are not."""
+"""Pairs that captions deny, suppose, compare with or except are disputed, and those beside them are
+not.
+"""
 
 import re
 import time
@@ -557,7 +559,9 @@ def relations(adjectives):
 @pytest.mark.parametrize(("text", "denied"), (DENIED | MORE_DENIED).items())
 def test_denied_pairs_are_disputed(text, denied, relations):
     found = relations(text)
-    assert {pair: found.get(pair) for pair in denied.split()} == dict.fromkeys(denied.split(), "disputed")
+    assert {pair: found.get(pair) for pair in denied.split()} == dict.fromkeys(
+        denied.split(), "disputed"
+    )
 
 
 @pytest.mark.parametrize(("text", "asserted"), (ASSERTED | MORE_ASSERTED).items())
@@ -608,12 +612,20 @@ def test_every_rule_has_a_case_that_needs_it(relations, monkeypatch):
     texts = [*DENIED, *BOTH]
     everything = [relations(text) for text in texts]
     for rule, before in zip([*RULES], REACHES, strict=True):
-        monkeypatch.setattr("compclip.pairs.scope.RULES", [other for other in RULES if other is not rule])
+        monkeypatch.setattr(
+            "compclip.pairs.scope.RULES", [other for other in RULES if other is not rule]
+        )
         assert [relations(text) for text in texts] != everything, before
 
 
 def test_a_long_caption_is_read_in_bounded_time(relations):
-    for unit in ("no red, ", "not very ", "no red and ", "if the bill is red ", "without a very red bill of a "):
+    for unit in (
+        "no red, ",
+        "not very ",
+        "no red and ",
+        "if the bill is red ",
+        "without a very red bill of a ",
+    ):
         begin = time.perf_counter()
         relations(unit * 100)
         assert time.perf_counter() - begin < 5

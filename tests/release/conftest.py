@@ -19,7 +19,15 @@ from tests.report.pages import RUN
 from tests.scripts import job
 from workflow_scripts.release import make_release
 
-SEEN = {"train_on": "half", "halves": 0, "seed": 0, "prompts": "pairs", "batch": 256, "device": "cpu", "threads": 2}
+SEEN = {
+    "train_on": "half",
+    "halves": 0,
+    "seed": 0,
+    "prompts": "pairs",
+    "batch": 256,
+    "device": "cpu",
+    "threads": 2,
+}
 
 
 def write_release(results: Path, folder: Path, **config: object) -> Path:
@@ -44,15 +52,24 @@ def images(results: Path, release: Release, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def submit_images(release: Release, images: Path, output: Path, *options: str, name: str = "mine") -> Path:
+def submit_images(
+    release: Release, images: Path, output: Path, *options: str, name: str = "mine"
+) -> Path:
     """Submit images by the command."""
-    places = {"release": release.folder, "images": images, "cache": release.folder.parent / "cache", "output": output}
+    places = {
+        "release": release.folder,
+        "images": images,
+        "cache": release.folder.parent / "cache",
+        "output": output,
+    }
     given = [f"--{option}={place}" for option, place in places.items()]
     run(submit.main, [*given, "--name", name, *options], "compclip submit")
     return output
 
 
-def refused(capsys: pytest.CaptureFixture[str], call: Callable[..., object], *arguments: Any, **options: Any) -> str:
+def refused(
+    capsys: pytest.CaptureFixture[str], call: Callable[..., object], *arguments: Any, **options: Any
+) -> str:
     """Check that a call exits with 1, and return what it prints."""
     with pytest.raises(SystemExit, match="1"):
         call(*arguments, **options)
@@ -69,4 +86,6 @@ def submitted(release: Release, images: Path, tmp_path_factory: pytest.TempPathF
 def table(results: Path) -> pd.DataFrame:
     """The rows of faithful in the table of the run, by trained judges."""
     rows = read_table(results / "scores.parquet", MEASUREMENTS)
-    return rows[(rows["generator"] == "faithful") & (rows["judge"] != "oracle")].reset_index(drop=True)
+    return rows[(rows["generator"] == "faithful") & (rows["judge"] != "oracle")].reset_index(
+        drop=True
+    )

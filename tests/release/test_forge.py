@@ -1,9 +1,20 @@
-"""Some of the forgeries of ``make forge``: none passes but what the documentation names, and none is a raw error."""
+"""Some of the forgeries of ``make forge``: none passes but what the documentation names, and none
+is a raw error.
+"""
 
 import random
 from pathlib import Path
 
-from benchmarks.forge import TOLD, WAYS, World, as_text, documented, drawn_forgeries, model_fields, try_releases
+from benchmarks.forge import (
+    TOLD,
+    WAYS,
+    World,
+    as_text,
+    documented,
+    drawn_forgeries,
+    model_fields,
+    try_releases,
+)
 from compclip.core.errors import UserError
 from compclip.io import read_json, write_text
 from compclip.release.models import Contents
@@ -29,7 +40,9 @@ def test_forged_submissions_do_not_pass(release: Release, submitted: Path, tmp_p
         assert "\n" not in line and (line or names), forged
 
 
-def test_spoiled_releases_do_not_open(release: Release, images: Path, submitted: Path, tmp_path: Path) -> None:
+def test_spoiled_releases_do_not_open(
+    release: Release, images: Path, submitted: Path, tmp_path: Path
+) -> None:
     rows = try_releases(world(release, images, submitted), 12, random.Random(1), tmp_path)
     assert len(rows) == 12 and not [row for row in rows if row[2] in ("raw", "opened")]
 
@@ -38,5 +51,7 @@ def test_fields_come_from_the_models() -> None:
     for model in (Submission, Contents):
         assert {path[0] for path in model_fields(model)} == {*model.model_fields}
     fields = model_fields(Submission)
-    assert ("compositions", "*", "judges", "*", "controls", "*", "hubness") in fields and len(WAYS) == 8
+    assert ("compositions", "*", "judges", "*", "controls", "*", "hubness") in fields and len(
+        WAYS
+    ) == 8
     assert {"similarity", "hit", "blind_control", "images"} <= documented()

@@ -1,4 +1,6 @@
-"""The leaderboard joins submissions: simultaneous intervals, differences of any two, flags and marks."""
+"""The leaderboard joins submissions: simultaneous intervals, differences of any two, flags and
+marks.
+"""
 
 import json
 import re
@@ -40,24 +42,40 @@ def make(release: Release, output: Path, *arguments: object) -> dict[str, Any]:
     return json.loads(found[1])["compositions"][COMPOSITION]
 
 
-def test_submissions_are_compared(release: Release, submitted: Path, worse: Path, images: Path, tmp_path: Path) -> None:
+def test_submissions_are_compared(
+    release: Release, submitted: Path, worse: Path, images: Path, tmp_path: Path
+) -> None:
     cache = release.folder.parent / "cache"
     record = ["--images", images, "--record", tmp_path / "verified.json", "--cache", cache]
-    run(verify.main, [*map(str, [submitted, "--release", release.folder, *record])], "compclip verify")
+    run(
+        verify.main,
+        [*map(str, [submitted, "--release", release.folder, *record])],
+        "compclip verify",
+    )
     places = [submitted.parent, worse, "--verified", tmp_path / "verified.json"]
     data = make(release, tmp_path / "leaderboard.html", *places)
     lines = {line["name"]: line for line in data["lines"]}
     assert {*lines} == {"mine", "worse", *GENERATORS}
     assert lines["mine"]["verified"] and not lines["worse"]["verified"]
-    assert [lines[name].get("judge_weights") for name in ("mine", "worse", "faithful")] == ["none", "guided", None]
+    assert [lines[name].get("judge_weights") for name in ("mine", "worse", "faithful")] == [
+        "none",
+        "guided",
+        None,
+    ]
     assert lines["faithful"]["control"] and not lines["mine"]["control"]
 
     def difference(split: str) -> Any:
-        rows = [of for of in data["differences"] if {of["a"], of["b"]} == {"mine", "worse"} and of["split"] == split]
+        rows = [
+            of
+            for of in data["differences"]
+            if {of["a"], of["b"]} == {"mine", "worse"} and of["split"] == split
+        ]
         return next(of for of in rows if of["measure"] == "R-precision")
 
     for split in ("seen", "unseen", "swapped"):
-        values = [lines[name]["cells"][f"R-precision, {split}"]["value"] for name in ("mine", "worse")]
+        values = [
+            lines[name]["cells"][f"R-precision, {split}"]["value"] for name in ("mine", "worse")
+        ]
         of = difference(split)
         assert of["difference"] == pytest.approx(values[0] - values[1], abs=2e-6)
         assert of["new_pairs_low"] <= of["difference"] <= of["new_pairs_high"]
@@ -67,14 +85,24 @@ def test_lines_have_estimates_and_verdicts_of_models_of_this_split(
     release: Release, submitted: Path, worse: Path
 ) -> None:
     part = release.part(COMPOSITION)
-    given = [(name, read_submission(file, release)) for name, file in (("mine", submitted), ("worse", worse))]
+    given = [
+        (name, read_submission(file, release))
+        for name, file in (("mine", submitted), ("worse", worse))
+    ]
     judges = [(name, of.compositions[COMPOSITION].judges) for name, of in given]
     scores = compare_submissions(part, judges)[0]
-    by_name = {line["name"]: line for line in lines_of(part, scores, {"mine": "split", "worse": "unknown"})}
-    assert by_name["faithful"]["verdict"] == "reference" and by_name["faithful"]["cells"]["composes"]["value"] == 1
+    by_name = {
+        line["name"]: line for line in lines_of(part, scores, {"mine": "split", "worse": "unknown"})
+    }
+    assert (
+        by_name["faithful"]["verdict"] == "reference"
+        and by_name["faithful"]["cells"]["composes"]["value"] == 1
+    )
     assert by_name["memorizer"]["verdict"] == "usual pair"
     for name in ("mine", "worse"):
-        assert by_name[name]["verdict"] in ("no verdict", "does not draw seen pairs"), "the small judge is not fit"
+        assert by_name[name]["verdict"] in ("no verdict", "does not draw seen pairs"), (
+            "the small judge is not fit"
+        )
         assert {"composes", "draws seen pairs", "composes, unseen"} <= set(by_name[name]["cells"])
 
 

@@ -1,4 +1,6 @@
-"""A release has what others need, described for people and tools; damaged or foreign ones are refused."""
+"""A release has what others need, described for people and tools; damaged or foreign ones are
+refused.
+"""
 
 import json
 import os
@@ -23,9 +25,15 @@ from tests.release.conftest import write_release
 
 
 def test_every_file_is_listed_by_its_digest(release: Release, results: Path) -> None:
-    files = {path.relative_to(release.folder).as_posix() for path in release.folder.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(release.folder).as_posix()
+        for path in release.folder.rglob("*")
+        if path.is_file()
+    }
     assert files == {*release.contents.files, RELEASE_FILE}
-    assert all(sha256(release.folder / name) == digest for name, digest in release.contents.files.items())
+    assert all(
+        sha256(release.folder / name) == digest for name, digest in release.contents.files.items()
+    )
     assert not [name for name in files if name.endswith((".pkl", ".png")) or "/." in name]
     part = release.part(COMPOSITION)
     assert part.about.generators == [*GENERATORS] and part.about.candidates == 10
@@ -39,8 +47,14 @@ def test_equal_runs_give_equal_releases(release: Release, results: Path, tmp_pat
     again = open_release(write_release(results, tmp_path / "again", images=True, license="mit"))
     archive = again.folder / "images.zip"
     described = {"README.md", "croissant.json"}
-    files = {name: of for name, of in again.contents.files.items() if name not in {*described, "images.zip"}}
-    assert files == {name: of for name, of in release.contents.files.items() if name not in described}
+    files = {
+        name: of
+        for name, of in again.contents.files.items()
+        if name not in {*described, "images.zip"}
+    }
+    assert files == {
+        name: of for name, of in release.contents.files.items() if name not in described
+    }
     with zipfile.ZipFile(archive) as opened:
         names = opened.namelist()
         assert names == again.images["path"].tolist()
@@ -105,14 +119,28 @@ def replaced(old: str, new: str) -> Any:
             lambda folder: (folder / COMPOSITION / "prompts.parquet").unlink(),
             r"prompts.parquet: missing; download the release again",
         ),
-        (replaced('"schema_version": 2', '"schema_version": 3'), r"version 3 of the schema of a release, expected 2; "),
-        (replaced('"name": "sketch"', '"name": null'), r"release.json: name: Input should be a valid string; download"),
-        (replaced('"two_towers"', '"generative"'), r"judges.0.kind: Input should be 'two_towers'; "),
+        (
+            replaced('"schema_version": 2', '"schema_version": 3'),
+            r"version 3 of the schema of a release, expected 2; ",
+        ),
+        (
+            replaced('"name": "sketch"', '"name": null'),
+            r"release.json: name: Input should be a valid string; download",
+        ),
+        (
+            replaced('"two_towers"', '"generative"'),
+            r"judges.0.kind: Input should be 'two_towers'; ",
+        ),
         (lambda folder: (folder / RELEASE_FILE).write_text("{"), r"release.json: not valid JSON"),
-        (lambda folder: (folder / RELEASE_FILE).unlink(), r"no release.json, so it is not a release; "),
+        (
+            lambda folder: (folder / RELEASE_FILE).unlink(),
+            r"no release.json, so it is not a release; ",
+        ),
     ],
 )
-def test_other_folders_are_refused(release: Release, tmp_path: Path, change: Any, message: str) -> None:
+def test_other_folders_are_refused(
+    release: Release, tmp_path: Path, change: Any, message: str
+) -> None:
     folder = Path(shutil.copytree(release.folder, tmp_path / "copy"))
     change(folder)
     with pytest.raises(UserError, match=message):
@@ -120,7 +148,9 @@ def test_other_folders_are_refused(release: Release, tmp_path: Path, change: Any
 
 
 def put(name: str, *path: str | int, value: Any) -> Any:
-    """Return a change of a value in a JSON file, after which release.json has the digests of all files."""
+    """Return a change of a value in a JSON file, after which release.json has the digests of all
+    files.
+    """
 
     def change(folder: Path) -> None:
         content = read_json(folder / name)
@@ -176,8 +206,17 @@ def with_column(name: str, column: str, value: Any) -> Any:
 
 def bomb(folder: Path) -> None:
     """Write captions of 2.5 GB into a file of some kB."""
-    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000]))
-    table = pa.table({"image_id": ["1"] * 2_500, "caption_id": range(2_500), "class_id": ["1"] * 2_500, "text": text})
+    text = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000])
+    )
+    table = pa.table(
+        {
+            "image_id": ["1"] * 2_500,
+            "caption_id": range(2_500),
+            "class_id": ["1"] * 2_500,
+            "text": text,
+        }
+    )
     pq.write_table(table, folder / "captions.parquet", compression="zstd")
     assert (folder / "captions.parquet").stat().st_size < 50_000
     sign(folder)
@@ -200,8 +239,14 @@ SUMMARY = f"{COMPOSITION}/scores/0/faithful/summary.json"
 SCORED = f"{COMPOSITION}/scores/0/faithful/test_unseen.parquet"
 CONTROL = ("scores", 0)
 SPOILED: dict[str, tuple[Any, str]] = {
-    "no files": (put(RELEASE_FILE, "files", value={}), "README.md: not listed in release.json; download"),
-    "unlisted file": (lambda folder: (folder / "more.txt").write_text("x"), "more.txt: not listed in release.json"),
+    "no files": (
+        put(RELEASE_FILE, "files", value={}),
+        "README.md: not listed in release.json; download",
+    ),
+    "unlisted file": (
+        lambda folder: (folder / "more.txt").write_text("x"),
+        "more.txt: not listed in release.json",
+    ),
     "unlisted file of a judge": (
         lambda folder: (folder / "judges/0/merges.json").write_text("{}"),
         "judges/0/merges.json: not listed",
@@ -216,68 +261,153 @@ SPOILED: dict[str, tuple[Any, str]] = {
     "NUL": (list_file("a\0b"), "is not a plain relative path"),
     "line break": (list_file("a\nb"), "is not a plain relative path"),
     "overlong path": (list_file("x" * 5000), "String should have at most 500 characters"),
-    "digest": (put(RELEASE_FILE, "files", "README.md", value="0" * 63), "files.README.md: String should match pattern"),
+    "digest": (
+        put(RELEASE_FILE, "files", "README.md", value="0" * 63),
+        "files.README.md: String should match pattern",
+    ),
     "sparse": (
         exchanged("README.md", lambda file: (file.touch(), os.truncate(file, 1 << 40))),
         "README.md: 1,099,511,627,776 bytes, more than the limit of",
     ),
-    "one anchor": (put(RELEASE_FILE, *ABOUT, "anchors", value={"test_unseen": [None, None]}), "anchors: Dictionary"),
+    "one anchor": (
+        put(RELEASE_FILE, *ABOUT, "anchors", value={"test_unseen": [None, None]}),
+        "anchors: Dictionary",
+    ),
     "pipe": (exchanged("README.md", os.mkfifo), "README.md: not a regular file"),
-    "device": (exchanged("README.md", lambda file: file.symlink_to("/dev/zero")), "README.md: not a regular file"),
-    "link": (exchanged("README.md", lambda file: file.symlink_to("release.json")), "README.md: not a regular file"),
-    "linked folder": (lambda folder: (folder / "more").symlink_to("/etc"), "more: not a regular file"),
-    "release.json is a pipe": (exchanged(RELEASE_FILE, os.mkfifo), "no release.json, so it is not a release"),
-    "dictionary that expands": (bomb, "captions.parquet: unpacks to over 200 times its size; do not trust it"),
-    "run lengths that expand": (run_lengths, "captions.parquet: unpacks to over 200 times its size"),
+    "device": (
+        exchanged("README.md", lambda file: file.symlink_to("/dev/zero")),
+        "README.md: not a regular file",
+    ),
+    "link": (
+        exchanged("README.md", lambda file: file.symlink_to("release.json")),
+        "README.md: not a regular file",
+    ),
+    "linked folder": (
+        lambda folder: (folder / "more").symlink_to("/etc"),
+        "more: not a regular file",
+    ),
+    "release.json is a pipe": (
+        exchanged(RELEASE_FILE, os.mkfifo),
+        "no release.json, so it is not a release",
+    ),
+    "dictionary that expands": (
+        bomb,
+        "captions.parquet: unpacks to over 200 times its size; do not trust it",
+    ),
+    "run lengths that expand": (
+        run_lengths,
+        "captions.parquet: unpacks to over 200 times its size",
+    ),
     "a table without bytes": (
         lambda folder: ((folder / "captions.parquet").write_bytes(b""), sign(folder)),
         "captions.parquet: not a readable Parquet file",
     ),
     "free key": (put(RELEASE_FILE, "more", value=1), "more: Extra inputs are not permitted"),
-    "batch 0": (put(RELEASE_FILE, "batch", value=0), "batch: Input should be greater than or equal to 1"),
-    "batch 1e12": (put(RELEASE_FILE, "batch", value=10**12), "batch: Input should be less than or equal to 65536"),
-    "batch as text": (put(RELEASE_FILE, "batch", value="256"), "batch: Input should be a valid integer"),
-    "threads": (put(RELEASE_FILE, "threads", value=-1), "threads: Input should be greater than or equal to 1"),
+    "batch 0": (
+        put(RELEASE_FILE, "batch", value=0),
+        "batch: Input should be greater than or equal to 1",
+    ),
+    "batch 1e12": (
+        put(RELEASE_FILE, "batch", value=10**12),
+        "batch: Input should be less than or equal to 65536",
+    ),
+    "batch as text": (
+        put(RELEASE_FILE, "batch", value="256"),
+        "batch: Input should be a valid integer",
+    ),
+    "threads": (
+        put(RELEASE_FILE, "threads", value=-1),
+        "threads: Input should be greater than or equal to 1",
+    ),
     "seed": (put(RELEASE_FILE, "seed", value=True), "seed: Input should be a valid integer"),
-    "NaN": (put(RELEASE_FILE, "health", value=float("nan")), "release.json: Out of range float values"),
-    "schema version": (put(RELEASE_FILE, "schema_version", value=True), "version True of the schema of a release"),
-    "scoring as text": (put(RELEASE_FILE, "scoring", "candidates", value="10"), "scoring.candidates: Input should be"),
+    "NaN": (
+        put(RELEASE_FILE, "health", value=float("nan")),
+        "release.json: Out of range float values",
+    ),
+    "schema version": (
+        put(RELEASE_FILE, "schema_version", value=True),
+        "version True of the schema of a release",
+    ),
+    "scoring as text": (
+        put(RELEASE_FILE, "scoring", "candidates", value="10"),
+        "scoring.candidates: Input should be",
+    ),
     "chunks": (put(RELEASE_FILE, "scoring", "chunks", value=10**8), "at most 10,000 chunks"),
-    "set twice": (put(RELEASE_FILE, "scoring", "distractors", value=["original"] * 2), "a value is listed twice"),
-    "candidates 0": (put(RELEASE_FILE, *ABOUT, "candidates", value=0), "candidates: Input should be greater than"),
-    "too many candidates": (put(RELEASE_FILE, *ABOUT, "candidates", value=9999), "9999 candidates need 9998 captions"),
-    "judge in /": (put(RELEASE_FILE, *ABOUT, "judges", "0", "folder", value="/"), "'/' is not a plain relative path"),
+    "set twice": (
+        put(RELEASE_FILE, "scoring", "distractors", value=["original"] * 2),
+        "a value is listed twice",
+    ),
+    "candidates 0": (
+        put(RELEASE_FILE, *ABOUT, "candidates", value=0),
+        "candidates: Input should be greater than",
+    ),
+    "too many candidates": (
+        put(RELEASE_FILE, *ABOUT, "candidates", value=9999),
+        "9999 candidates need 9998 captions",
+    ),
+    "judge in /": (
+        put(RELEASE_FILE, *ABOUT, "judges", "0", "folder", value="/"),
+        "'/' is not a plain relative path",
+    ),
     "judge elsewhere": (
         put(RELEASE_FILE, *ABOUT, "judges", "0", "folder", value="color"),
         "color/model.json: missing; download the release again",
     ),
     "unknown judge": (
-        put(RELEASE_FILE, *ABOUT, "judges", value={"7": {"kind": "two_towers", "folder": "judges/0", "hash": "x"}}),
+        put(
+            RELEASE_FILE,
+            *ABOUT,
+            "judges",
+            value={"7": {"kind": "two_towers", "folder": "judges/0", "hash": "x"}},
+        ),
         "color/health/7.json: not a regular file",
     ),
-    "no generators": (put(RELEASE_FILE, *ABOUT, "generators", value=[]), "generators: List should have at least 1"),
+    "no generators": (
+        put(RELEASE_FILE, *ABOUT, "generators", value=[]),
+        "generators: List should have at least 1",
+    ),
     "unknown generator": (
-        put(RELEASE_FILE, *ABOUT, "generators", value=["photographs", "faithful", "memorizer", "usual", "x"]),
+        put(
+            RELEASE_FILE,
+            *ABOUT,
+            "generators",
+            value=["photographs", "faithful", "memorizer", "usual", "x"],
+        ),
         "color/scores/0/x/summary.json: not a regular file",
     ),
     "generator twice": (
         put(RELEASE_FILE, *ABOUT, "generators", value=["faithful", "memorizer", "faithful"]),
         "generators: a value is listed twice",
     ),
-    "unknown reference": (put(RELEASE_FILE, "reference", value="x"), "a reference or anchor is not one of its"),
+    "unknown reference": (
+        put(RELEASE_FILE, "reference", value="x"),
+        "a reference or anchor is not one of its",
+    ),
     "unknown anchor": (
         put(RELEASE_FILE, *ABOUT, "anchors", "test_unseen", value=["x", None]),
         "a reference or anchor is not one of its generators",
     ),
-    "name of two lines": (put(RELEASE_FILE, "name", value="a\nb"), "release.json: name: String should match pattern"),
-    "overlong name": (put(RELEASE_FILE, "name", value="a" * 101), "name: String should have at most 100 characters"),
-    "license of two lines": (put(RELEASE_FILE, "license", value="a\nb"), "license: expected one line of printable"),
+    "name of two lines": (
+        put(RELEASE_FILE, "name", value="a\nb"),
+        "release.json: name: String should match pattern",
+    ),
+    "overlong name": (
+        put(RELEASE_FILE, "name", value="a" * 101),
+        "name: String should have at most 100 characters",
+    ),
+    "license of two lines": (
+        put(RELEASE_FILE, "license", value="a\nb"),
+        "license: expected one line of printable",
+    ),
     "health of another kind": (put(HEALTH, value=[]), "health/0.json: : Input should be"),
     "health above 1": (
         put(HEALTH, "images", "real", "seen", "accuracy", value=17),
         "images.real.seen.accuracy: Input should be less than or equal to 1",
     ),
-    "summary of another kind": (put(SUMMARY, value={}), "faithful/summary.json: dataset: Field required"),
+    "summary of another kind": (
+        put(SUMMARY, value={}),
+        "faithful/summary.json: dataset: Field required",
+    ),
     "blind control 17": (
         put(SUMMARY, *CONTROL, "blind_control", value=17),
         "scores.0.blind_control: Input should be less than or equal to 1",
@@ -286,26 +416,54 @@ SPOILED: dict[str, tuple[Any, str]] = {
         put(SUMMARY, *CONTROL, "blind_control", value=float("nan")),
         "faithful/summary.json: Out of range float values",
     ),
-    "hubness -5": (put(SUMMARY, *CONTROL, "hubness", value=-5), "scores.0.hubness: Input should be greater"),
-    "set outside": (put(SUMMARY, *CONTROL, "set", value="../../x"), "other sets than the release scores"),
+    "hubness -5": (
+        put(SUMMARY, *CONTROL, "hubness", value=-5),
+        "scores.0.hubness: Input should be greater",
+    ),
+    "set outside": (
+        put(SUMMARY, *CONTROL, "set", value="../../x"),
+        "other sets than the release scores",
+    ),
     "a summary's set twice": (
-        lambda folder: put(SUMMARY, "scores", value=read_json(folder / SUMMARY)["scores"][:1] * 2)(folder),
+        lambda folder: put(SUMMARY, "scores", value=read_json(folder / SUMMARY)["scores"][:1] * 2)(
+            folder
+        ),
         "other sets than the release scores",
     ),
     "adjustment": (put(ADJUSTMENT, value=[]), "adjustments/0.json: "),
     "a short mean": (
-        lambda folder: put(ADJUSTMENT, "mean", value=read_json(folder / ADJUSTMENT)["mean"][1:])(folder),
+        lambda folder: put(ADJUSTMENT, "mean", value=read_json(folder / ADJUSTMENT)["mean"][1:])(
+            folder
+        ),
         "adjustments/0.json: mean has not 128 numbers",
     ),
-    "variants": (put(f"{COMPOSITION}/variants.json", "splits", value={"train": {}}), "splits.train"),
-    "held-out pairs": (put(f"{COMPOSITION}/heldout.json", "pairs", value=[]), "heldout.json: no list of pairs"),
-    "similarity 1e308": (with_column(SCORED, "similarity", 1e308), "impossible similarities or chances"),
-    "p_beaten": (with_column(SCORED, "p_beaten", -0.01), "column p_beaten: row 0: expected 0 to 1, got"),
+    "variants": (
+        put(f"{COMPOSITION}/variants.json", "splits", value={"train": {}}),
+        "splits.train",
+    ),
+    "held-out pairs": (
+        put(f"{COMPOSITION}/heldout.json", "pairs", value=[]),
+        "heldout.json: no list of pairs",
+    ),
+    "similarity 1e308": (
+        with_column(SCORED, "similarity", 1e308),
+        "impossible similarities or chances",
+    ),
+    "p_beaten": (
+        with_column(SCORED, "p_beaten", -0.01),
+        "column p_beaten: row 0: expected 0 to 1, got",
+    ),
     "both chances": (with_column(SCORED, "p_tied", 0.9), "impossible similarities or chances"),
     "hit": (with_column(SCORED, "hit", None), "column hit: expected bool"),
     "entries of other images": (with_column(SCORED, "draw", 7), "row 0: unknown "),
-    "prompts without text": (with_column(f"{COMPOSITION}/prompts.parquet", "text", " "), "no prompts, or a blank one"),
-    "prompts of no caption": (with_column(f"{COMPOSITION}/prompts.parquet", "caption_id", 77), "prompts.parquet: row"),
+    "prompts without text": (
+        with_column(f"{COMPOSITION}/prompts.parquet", "text", " "),
+        "no prompts, or a blank one",
+    ),
+    "prompts of no caption": (
+        with_column(f"{COMPOSITION}/prompts.parquet", "caption_id", 77),
+        "prompts.parquet: row",
+    ),
     "images outside": (
         lambda folder: with_column(
             f"{COMPOSITION}/prompts.parquet",
@@ -314,11 +472,13 @@ SPOILED: dict[str, tuple[Any, str]] = {
         )(folder),
         "not usable as a path inside a folder",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("change, message", SPOILED.values(), ids=[*SPOILED])
-def test_spoiled_releases_are_refused_in_one_line(release: Release, tmp_path: Path, change: Any, message: str) -> None:
+def test_spoiled_releases_are_refused_in_one_line(
+    release: Release, tmp_path: Path, change: Any, message: str
+) -> None:
     folder = Path(shutil.copytree(release.folder, tmp_path / "copy"))
     change(folder)
     with pytest.raises(UserError) as error:

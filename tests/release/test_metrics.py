@@ -19,25 +19,43 @@ def make(kind: type[ReleaseMetric], release: Release, split: str) -> ReleaseMetr
 
 
 @pytest.mark.parametrize("split", ["test_seen", "test_unseen", "test_swapped"])
-@pytest.mark.parametrize("kind, measure", [(RPrecision, "r_precision"), (AdjectiveAccuracy, "adjective_accuracy")])
+@pytest.mark.parametrize(
+    "kind, measure", [(RPrecision, "r_precision"), (AdjectiveAccuracy, "adjective_accuracy")]
+)
 def test_all_images_give_the_value_of_the_table(
-    kind: type[ReleaseMetric], measure: str, split: str, release: Release, images: Path, table: pd.DataFrame
+    kind: type[ReleaseMetric],
+    measure: str,
+    split: str,
+    release: Release,
+    images: Path,
+    table: pd.DataFrame,
 ) -> None:
     metric, other = make(kind, release, split), make(kind, release, split)
     ids = metric.prompts["file_name"].tolist()
-    pixels = [torch.from_numpy(np.array(Image.open(images / name).convert("RGB"))).permute(2, 0, 1) for name in ids]
+    pixels = [
+        torch.from_numpy(np.array(Image.open(images / name).convert("RGB"))).permute(2, 0, 1)
+        for name in ids
+    ]
     half = len(ids) // 2
     metric.update(torch.stack(pixels[:half]), ids[:half])
     other.update([images / name for name in ids[half:]], ids[half:])
     metric.merge_state(other)
-    rows = table[(table["split"] == split) & (table["measure"] == measure) & (table["distractors"] == "original")]
-    expected = rows[rows["prompts"] == ("swapped" if split == "test_swapped" else "pairs")]["value"].item()
+    rows = table[
+        (table["split"] == split)
+        & (table["measure"] == measure)
+        & (table["distractors"] == "original")
+    ]
+    expected = rows[rows["prompts"] == ("swapped" if split == "test_swapped" else "pairs")][
+        "value"
+    ].item()
     assert float(metric.compute()) == pytest.approx(expected, abs=1e-5)
 
 
 def test_some_images_are_scored_alone(release: Release, images: Path) -> None:
     metric = make(RPrecision, release, "test_unseen")
-    with pytest.raises(UserError, match="RPrecision: compute before update; update with images first"):
+    with pytest.raises(
+        UserError, match="RPrecision: compute before update; update with images first"
+    ):
         metric.compute()
     ids = metric.prompts["file_name"].tolist()[:6]
     parts = [metric([images / name for name in part], part) for part in (ids[:3], ids[3:])]

@@ -44,14 +44,17 @@ def rows(file: Path) -> pd.DataFrame:
 
 def test_figures_are_those_of_the_table(submitted: Path, table: pd.DataFrame) -> None:
     place = ["split", "prompts", "distractors", "measure"]
-    # What the reference draws is fixed by definition, and estimated of the same images under another name.
+    # What the reference draws is fixed by definition, and estimated of the same images under
+    # another name.
     estimates = ("composes", "draws_seen_pairs", "draws_held_out_pairs")
     table, own = (of[~of["measure"].isin(estimates)] for of in (table, rows(submitted)))
     joined = table.merge(own, on=place, how="outer", suffixes=("", "_submitted"), indicator=True)
     assert (joined["_merge"] == "both").all()
     for name in ("value", *ENDS, "n", "se_pairs"):
         submitted_values = joined[f"{name}_submitted"].astype("float64")
-        pd.testing.assert_series_equal(submitted_values, joined[name].astype("float64"), check_names=False)
+        pd.testing.assert_series_equal(
+            submitted_values, joined[name].astype("float64"), check_names=False
+        )
     assert set(joined["measure"]) <= set(MEASURES) and {*rows(submitted)} == {*MEASUREMENTS.columns}
 
 
@@ -72,10 +75,17 @@ def test_missing_images_count_as_wrong_if_accepted(
     assert "2 of " in error and "are missing or unreadable" in error
     file = submit_images(release, folder, tmp_path / "submission.json", "--missing")
     of = read_submission(file, release).compositions[COMPOSITION]
-    assert sorted(digest for digest in of.images.values() if len(digest) < 64) == ["missing", "unreadable"]
+    assert sorted(digest for digest in of.images.values() if len(digest) < 64) == [
+        "missing",
+        "unreadable",
+    ]
     values = of.judges["0"].values["test_unseen"]
     assert sum(value is None for value in values["similarity"]) == 2
-    assert all(hit is False for hit, own in zip(values["hit"], values["similarity"], strict=True) if own is None)
+    assert all(
+        hit is False
+        for hit, own in zip(values["hit"], values["similarity"], strict=True)
+        if own is None
+    )
 
 
 def test_images_of_several_sizes_are_refused(
@@ -91,31 +101,48 @@ def test_images_of_several_sizes_are_refused(
 def test_a_name_of_a_control_is_refused(
     release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    error = refused(capsys, submit_images, release, images, tmp_path / "submission.json", name="faithful")
+    error = refused(
+        capsys, submit_images, release, images, tmp_path / "submission.json", name="faithful"
+    )
     assert "--name: faithful is a control of the release; choose another name" in error
 
 
-def test_a_light_installation_is_enough(release: Release, images: Path, submitted: Path, tmp_path: Path) -> None:
+def test_a_light_installation_is_enough(
+    release: Release, images: Path, submitted: Path, tmp_path: Path
+) -> None:
     def compclip(*arguments: object) -> str:
         command = [sys.executable, "-c", BLOCKED, *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     compclip("submit", "--release", release.folder, "--images", images, "--name", "mine")
     assert (tmp_path / "submission.json").read_bytes() == submitted.read_bytes()
-    assert "verified" in compclip("verify", "submission.json", "--release", release.folder, "--images", images)
+    assert "verified" in compclip(
+        "verify", "submission.json", "--release", release.folder, "--images", images
+    )
     compclip("leaderboard", tmp_path, "--release", release.folder)
     assert (tmp_path / "leaderboard.html").is_file()
 
 
 @pytest.mark.parametrize(
     ("name", "control"),
-    [("rnemorizer", "memorizer"), ("m3morizer", "memorizer"), ("5huffled", "shuffled"), ("h4bit", "habit"),
-     ("unbouncl", "unbound"), ("un-bound", "unbound"), ("faithful_", "faithful"), ("F-A-I-T-H-F-U-L", "faithful"),
-     ("real_i", "real-1"), ("c-lef", "def")],
-)  # fmt: skip
+    [
+        ("rnemorizer", "memorizer"),
+        ("m3morizer", "memorizer"),
+        ("5huffled", "shuffled"),
+        ("h4bit", "habit"),
+        ("unbouncl", "unbound"),
+        ("un-bound", "unbound"),
+        ("faithful_", "faithful"),
+        ("F-A-I-T-H-F-U-L", "faithful"),
+        ("real_i", "real-1"),
+        ("c-lef", "def"),
+    ],
+)
 def test_names_that_look_alike_are_equal(name: str, control: str) -> None:
     assert look(name) == look(control)
     assert look(f"{name}2") != look(control)

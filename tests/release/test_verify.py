@@ -1,4 +1,6 @@
-"""Changed submissions are refused with a line for each difference; what cannot be proven is said."""
+"""Changed submissions are refused with a line for each difference; what cannot be proven is
+said.
+"""
 
 import json
 import os
@@ -30,7 +32,9 @@ def check(file: Path, release: Path, *options: object) -> None:
 
 
 def put(value: Any, *path: str | int) -> Callable[[Content], None]:
-    """Return a change that puts a value at a place of the content, or what a function makes of the value there."""
+    """Return a change that puts a value at a place of the content, or what a function makes of the
+    value there.
+    """
 
     def change(content: Any) -> None:
         for key in path[:-1]:
@@ -44,7 +48,10 @@ def put_figure(split: str, measure: str, **values: float) -> Callable[[Content],
     """Return a change of the row of a split and measure."""
     place = (split, measure)
     return put(
-        lambda rows: [row | values if (row["split"], row["measure"]) == place else row for row in rows], "scores"
+        lambda rows: [
+            row | values if (row["split"], row["measure"]) == place else row for row in rows
+        ],
+        "scores",
     )
 
 
@@ -64,7 +71,11 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     ),
     (put(lambda hit: not hit, *VALUES, "hit", 0), "r_precision_sampled: value is "),
     (
-        put(lambda column: [1.0 if value < 0.5 else value for value in column], *VALUES, "expected_top1"),
+        put(
+            lambda column: [1.0 if value < 0.5 else value for value in column],
+            *VALUES,
+            "expected_top1",
+        ),
         "expected_top1 does not follow from p_beaten and p_tied",
     ),
     (
@@ -81,7 +92,10 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
         put(lambda images: dict([*images.items()][1:]), *PART, "images"),
         "a missing image counts as wrong; submit again",
     ),
-    (put(lambda images: dict.fromkeys(images, "missing"), *PART, "images"), "has no image but counts as scored"),
+    (
+        put(lambda images: dict.fromkeys(images, "missing"), *PART, "images"),
+        "has no image but counts as scored",
+    ),
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
     (put(3, "schema_version"), "version 3 of the schema of a submission, expected 2"),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
@@ -90,46 +104,93 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
 FORGED: list[tuple[Callable[[Content], None], str]] = [
     (put(True, "schema_version"), "version True of the schema of a submission, expected 2"),
     (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
-    (put(lambda about: about | {"more": "x"}, "environment"), "environment.more: Extra inputs are not permitted"),
-    (put("a\nb", "environment", "processor"), "environment.processor: expected one line of printable characters"),
+    (
+        put(lambda about: about | {"more": "x"}, "environment"),
+        "environment.more: Extra inputs are not permitted",
+    ),
+    (
+        put("a\nb", "environment", "processor"),
+        "environment.processor: expected one line of printable characters",
+    ),
     (put(None, "environment", "torch"), "environment.torch: Input should be a valid string"),
     (put("x" * 101, "name"), "name: String should have at most 100 characters"),
     (put("mine\u200b", "name"), "name: String should match pattern"),
     (put({}, *JUDGE, "controls"), "controls of , expected test_seen pairs, test_seen swapped"),
-    (put({"blind_control": 0.1, "hubness": 0.1}, *JUDGE, "controls", "more"), "controls of test_seen pairs"),
-    (put(lambda of: of | {"adjective": 0.99}, *CONTROL), "test_unseen pairs.adjective: Extra inputs are not permitted"),
+    (
+        put({"blind_control": 0.1, "hubness": 0.1}, *JUDGE, "controls", "more"),
+        "controls of test_seen pairs",
+    ),
+    (
+        put(lambda of: of | {"adjective": 0.99}, *CONTROL),
+        "test_unseen pairs.adjective: Extra inputs are not permitted",
+    ),
     (put({"hubness": 0.1}, *CONTROL), "test_unseen pairs.blind_control: Field required"),
     (put(17, *CONTROL, "blind_control"), "blind_control: Input should be less than or equal to 1"),
     (put(True, *CONTROL, "blind_control"), "blind_control: Input should be a valid number"),
     (put(-5, *CONTROL, "hubness"), "hubness: Input should be greater than or equal to 0"),
     (put(1e308, *VALUES, "similarity", 0), "similarity.0: Input should be less than or equal to 1"),
-    (put(-1.1, *VALUES, "similarity", 0), "similarity.0: Input should be greater than or equal to -1"),
+    (
+        put(-1.1, *VALUES, "similarity", 0),
+        "similarity.0: Input should be greater than or equal to -1",
+    ),
     (put("0.5", *VALUES, "similarity", 0), "similarity.0: Input should be a valid number"),
     (put(None, *VALUES, "similarity", 0), "has an image but no similarity"),
     (put(None, *VALUES, "hit", 0), "hit.0: Input should be a valid boolean"),
     (put(1, *VALUES, "hit", 0), "hit.0: Input should be a valid boolean"),
-    (put(lambda of: [-0.01] * len(of), *VALUES, "p_beaten"), "p_beaten.0: Input should be greater than or equal to 0"),
-    (put(lambda of: [1.01] * len(of), *VALUES, "p_tied"), "p_tied.0: Input should be less than or equal to 1"),
-    (put(lambda of: of | {"more": []}, *VALUES), "test_unseen.more: Extra inputs are not permitted"),
-    (put(lambda of: [1.0] * len(of), *VALUES, "p_tied"), "p_beaten and p_tied are more than 1 together"),
     (
-        put(lambda of: [0.5] * len(of), *JUDGE, "values", "test_swapped.distractors-swapped", "similarity"),
-        "test_swapped.distractors-swapped: similarity differs from that of test_swapped, which has the same images",
+        put(lambda of: [-0.01] * len(of), *VALUES, "p_beaten"),
+        "p_beaten.0: Input should be greater than or equal to 0",
     ),
-    (put(lambda rows: [rows[0] | {"more": 1}, *rows[1:]], "scores"), "scores.0.more: Extra inputs are not permitted"),
-    (put(lambda rows: [rows[0] | {"value": True}, *rows[1:]], "scores"), "scores.0.value: Input should be"),
+    (
+        put(lambda of: [1.01] * len(of), *VALUES, "p_tied"),
+        "p_tied.0: Input should be less than or equal to 1",
+    ),
+    (
+        put(lambda of: of | {"more": []}, *VALUES),
+        "test_unseen.more: Extra inputs are not permitted",
+    ),
+    (
+        put(lambda of: [1.0] * len(of), *VALUES, "p_tied"),
+        "p_beaten and p_tied are more than 1 together",
+    ),
+    (
+        put(
+            lambda of: [0.5] * len(of),
+            *JUDGE,
+            "values",
+            "test_swapped.distractors-swapped",
+            "similarity",
+        ),
+        "test_swapped.distractors-swapped: similarity differs from that of test_swapped, which "
+        "has the same images",
+    ),
+    (
+        put(lambda rows: [rows[0] | {"more": 1}, *rows[1:]], "scores"),
+        "scores.0.more: Extra inputs are not permitted",
+    ),
+    (
+        put(lambda rows: [rows[0] | {"value": True}, *rows[1:]], "scores"),
+        "scores.0.value: Input should be",
+    ),
     (put(lambda rows: [rows[0] | {"n": 10**400}, *rows[1:]], "scores"), "r_precision: n is 1000"),
     (put(lambda rows: [rows[1], rows[0], *rows[2:]], "scores"), "follows from the values"),
-    (put(lambda images: dict.fromkeys(images, "0" * 64), *PART, "images"), "images are equal to that of another text"),
+    (
+        put(lambda images: dict.fromkeys(images, "0" * 64), *PART, "images"),
+        "images are equal to that of another text",
+    ),
     (put("0" * 63, *PART, "images", FILE), "String should match pattern"),
 ]
 
 
 @pytest.mark.parametrize("change, line", TAMPERED, ids=[line for _, line in TAMPERED])
 def test_a_changed_submission_is_refused_without_images(
-    submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    change: Callable[[Content], None], line: str,
-) -> None:  # fmt: skip
+    submitted: Path,
+    release: Release,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Content], None],
+    line: str,
+) -> None:
     content = read_json(submitted)
     change(content)
     write_json(content, file := tmp_path / "submission.json")
@@ -151,9 +212,15 @@ def test_a_forged_submission_is_refused_when_read(
 
 
 def test_what_is_computed_wins_over_controls(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Added controls replaced the accuracy from which a figure follows, and the figure was recomputed from them."""
+    """Added controls replaced the accuracy from which a figure follows, and the figure was
+    recomputed from them.
+    """
     content = read_json(submitted)
     for controls in content["compositions"][COMPOSITION]["judges"]["0"]["controls"].values():
         controls |= {"adjective": 0.99, "adjective_chance": 0.01}
@@ -170,21 +237,31 @@ def test_what_is_computed_wins_over_controls(
     assert "adjective_accuracy_corrected: value is 0.989899" in text
 
 
-@pytest.mark.parametrize("name", ["faithful", "Faithful", "FAITHFUL", "fa1thfu1", "faithfuI", "memorizer"])
+@pytest.mark.parametrize(
+    "name", ["faithful", "Faithful", "FAITHFUL", "fa1thfu1", "faithfuI", "memorizer"]
+)
 def test_a_name_like_a_control_is_refused_when_read(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
 ) -> None:
     content = read_json(submitted)
     scores = [row | {"generator": name} for row in content["scores"]]
     write_json(content | {"name": name, "scores": scores}, file := tmp_path / "submission.json")
     assert "choose another name" in refused(capsys, check, file, release.folder, "--images", images)
     page = ["--release", release.folder, "--output", tmp_path / "page.html"]
-    text = refused(capsys, run, leaderboard.main, [*map(str, [file, *page])], "compclip leaderboard")
+    text = refused(
+        capsys, run, leaderboard.main, [*map(str, [file, *page])], "compclip leaderboard"
+    )
     assert "choose another name" in text and not (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize(
-    "name", ["faithful\u200b", "faithful ", "ｆaithful", "faıthful", "fai\u00adthful", "a\nb", "", "a\0"]
+    "name",
+    ["faithful\u200b", "faithful ", "ｆaithful", "faıthful", "fai\u00adthful", "a\nb", "", "a\0"],
 )
 def test_a_name_that_is_not_plain_is_refused_when_read(
     submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -196,15 +273,26 @@ def test_a_name_that_is_not_plain_is_refused_when_read(
 
 
 def test_another_processor_gains_no_hit(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In a small set, a single entry is more than near ties may change."""
     content = read_json(submitted)
     content["environment"]["processor"] = "another"
     hits = content["compositions"][COMPOSITION]["judges"]["0"]["values"]["test_unseen"]["hit"]
     hits[hits.index(False)] = True
-    judges = {COMPOSITION: {"0": SubmittedScores.model_validate(content["compositions"][COMPOSITION]["judges"]["0"])}}
-    write_json(content | {"scores": figures_of(release, "mine", judges)}, file := tmp_path / "submission.json")
+    judges = {
+        COMPOSITION: {
+            "0": SubmittedScores.model_validate(content["compositions"][COMPOSITION]["judges"]["0"])
+        }
+    }
+    write_json(
+        content | {"scores": figures_of(release, "mine", judges)},
+        file := tmp_path / "submission.json",
+    )
     check(file, release.folder)
     assert "test_unseen: " in refused(capsys, check, file, release.folder, "--images", images)
 
@@ -223,7 +311,13 @@ def test_a_submission_that_is_not_a_file_is_refused(
     release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     os.mkfifo(tmp_path / "submission.json")
-    for file in (tmp_path / "submission.json", tmp_path, "/dev/zero", "x" * 5000, tmp_path / "none.json"):
+    for file in (
+        tmp_path / "submission.json",
+        tmp_path,
+        "/dev/zero",
+        "x" * 5000,
+        tmp_path / "none.json",
+    ):
         assert ": not a regular file; submit again" in refused(capsys, check, file, release.folder)
 
 
@@ -236,8 +330,14 @@ def test_damaged_files_are_refused(
         (b"[]", "version None of the schema of a submission"),
         (b'{"schema_version": 2}', "name: Field required; submit again"),
         (b'{"schema_version": 2, "schema_version": 2}', "duplicate key 'schema_version'"),
-        (submitted.read_bytes().replace(b'"hubness":', b'"hubness":NaN,"x":', 1), "Out of range float values"),
-        (submitted.read_bytes().replace(b'"hubness":', b'"hubness":1e999,"x":', 1), "Out of range float values"),
+        (
+            submitted.read_bytes().replace(b'"hubness":', b'"hubness":NaN,"x":', 1),
+            "Out of range float values",
+        ),
+        (
+            submitted.read_bytes().replace(b'"hubness":', b'"hubness":1e999,"x":', 1),
+            "Out of range float values",
+        ),
         (b"[" * 100_000, "nested too deeply"),
     ):
         file.write_bytes(raw)
@@ -246,21 +346,38 @@ def test_damaged_files_are_refused(
 
 
 def test_a_submission_is_verified_and_recorded(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     check(submitted, release.folder)
-    assert capsys.readouterr().out.startswith("consistent: all figures of mine follow from its values. Without images")
-    error = refused(capsys, check, submitted, release.folder, "--record", tmp_path / "verified.json")
-    assert error.startswith("error: --record: only a submission that is verified by its images is recorded")
+    assert capsys.readouterr().out.startswith(
+        "consistent: all figures of mine follow from its values. Without images"
+    )
+    error = refused(
+        capsys, check, submitted, release.folder, "--record", tmp_path / "verified.json"
+    )
+    assert error.startswith(
+        "error: --record: only a submission that is verified by its images is recorded"
+    )
     check(submitted, release.folder, "--images", images, "--record", tmp_path / "verified.json")
     printed = capsys.readouterr().out
-    assert "follow from its images exactly" in printed and "Not proven: that the model drew the images" in printed
+    assert (
+        "follow from its images exactly" in printed
+        and "Not proven: that the model drew the images" in printed
+    )
     (of,) = read_json(tmp_path / "verified.json").values()
     assert of == {"name": "mine", "release": release.digest}
 
 
 def test_other_images_are_refused(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = Path(shutil.copytree(images, tmp_path / "images"))
     one, other, *_ = sorted((folder / "sketch" / COMPOSITION / "test_unseen").rglob("*.png"))
@@ -273,7 +390,11 @@ def test_other_images_are_refused(
 
 
 def test_invented_values_pass_only_without_images(
-    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    submitted: Path,
+    release: Release,
+    images: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Similarities decide no figure, so that only the images tell that they are invented."""
     content = read_json(submitted)

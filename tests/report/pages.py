@@ -10,12 +10,19 @@ from workflow_scripts.report import make_page
 
 # What rules tell of the small run.
 RUN = {
-    "dataset": DATASET, "compositions": [COMPOSITION], "share": True, "generators": list(GENERATORS),
-    "judges": ["0"], "fid": [], "reference": "faithful", "health": 0.15, "controls": list(GENERATORS),
-    "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer")) | {
-        "test_seen": ("faithful", "usual")
-    }, "training_data": {},
-}  # fmt: skip
+    "dataset": DATASET,
+    "compositions": [COMPOSITION],
+    "share": True,
+    "generators": list(GENERATORS),
+    "judges": ["0"],
+    "fid": [],
+    "reference": "faithful",
+    "health": 0.15,
+    "controls": list(GENERATORS),
+    "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer"))
+    | {"test_seen": ("faithful", "usual")},
+    "training_data": {},
+}
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
 
@@ -63,13 +70,28 @@ def place_of(results: Path) -> Path:
 
 
 def write_page(results: Path, **more: Any) -> str:
-    """Write the page of the small run's results and return it. more: params that differ, or ``generate``."""
-    generate = more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]})
+    """Write the page of the small run's results and return it. more: params that differ, or
+    ``generate``.
+    """
+    generate = more.pop(
+        "generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]}
+    )
     judge = {"train_on": "half", "model": "</pre><script>"}
-    params: dict[str, Any] = RUN | {
-        "results": results, "seed": 0, "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
-        "source": "table", "settings": {"split": {"method": "pairs"}, "judge": judge, "generate": generate},
-    } | more  # fmt: skip
+    params: dict[str, Any] = (
+        RUN
+        | {
+            "results": results,
+            "seed": 0,
+            "examples": 12,
+            "about": {"faithful": "draws what <b>"},
+            "sections": [],
+            "source": "table",
+            "settings": {"split": {"method": "pairs"}, "judge": judge, "generate": generate},
+        }
+        | more
+    )
     tables = {"scores": results / "scores.parquet", "comparisons": results / "comparisons.csv"}
-    make_page.main(job(tables if params["generators"] else {}, {"page": results / "report.html"}, **params))
+    make_page.main(
+        job(tables if params["generators"] else {}, {"page": results / "report.html"}, **params)
+    )
     return (results / "report.html").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Made-up scores in memory: several judges, generators that compose, memorize or ignore captions."""
+"""Made-up scores in memory: several judges, generators that compose, memorize or ignore
+captions.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,12 @@ ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white", "
 NOUNS = ["bill", "crown", "tail", "wing"]
 # Held-out and seen pairs, of the same adjectives and nouns.
 PAIRS = [
-    [f"{a}_{n}" for i, a in enumerate(ADJECTIVES) for j, n in enumerate(NOUNS) if (i + j) % 2 == is_seen]
+    [
+        f"{a}_{n}"
+        for i, a in enumerate(ADJECTIVES)
+        for j, n in enumerate(NOUNS)
+        if (i + j) % 2 == is_seen
+    ]
     for is_seen in (0, 1)
 ]
 # The chance of a right adjective on seen, unseen and swapped.
@@ -28,7 +35,9 @@ SKILLS = {
 
 
 def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
-    """Return entries of two captions an image; those of swapped are those of seen, with other pairs."""
+    """Return entries of two captions an image; those of swapped are those of seen, with other
+    pairs.
+    """
     rng = np.random.default_rng(TESTS.index(split))
     kind = "unseen" if split == "test_unseen" else "seen"
     rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
@@ -42,14 +51,21 @@ def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
 def chosen(pairs: pd.Series, first: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a prompt's own adjective where it is chosen, and any other elsewhere."""
     own = pairs.str.partition("_")[0].to_numpy(object)
-    other = np.array([ADJECTIVES[n] for n in rng.integers(0, len(ADJECTIVES) - 1, len(own))], object)
+    other = np.array(
+        [ADJECTIVES[n] for n in rng.integers(0, len(ADJECTIVES) - 1, len(own))], object
+    )
     return np.where(first > 0, own, np.where(other == own, ADJECTIVES[-1], other))
 
 
 def scores(
-    skills: dict[str, tuple[float | None, ...]] = SKILLS, images: int = 200, pairs: int = 20, judges: int = 3
+    skills: dict[str, tuple[float | None, ...]] = SKILLS,
+    images: int = 200,
+    pairs: int = 20,
+    judges: int = 3,
 ) -> list[Scored]:
-    """Return a score for each generator and split that it serves; ``exact`` is half-way between the skill and 0.5."""
+    """Return a score for each generator and split that it serves; ``exact`` is half-way between the
+    skill and 0.5.
+    """
     found = []
     for name, of_splits in skills.items():
         for split, skill in zip(TESTS, of_splits, strict=True):
@@ -57,7 +73,9 @@ def scores(
                 continue
             rows = prompts(split, images, pairs)
             kinds = sorted(set(rows["pair"]))
-            chance = skill + rows["pair"].map(dict(zip(kinds, np.linspace(-0.05, 0.05, len(kinds)), strict=True)))
+            chance = skill + rows["pair"].map(
+                dict(zip(kinds, np.linspace(-0.05, 0.05, len(kinds)), strict=True))
+            )
             u = np.random.default_rng([len(name), TESTS.index(split)]).random(len(rows))
             by_judge = []
             for judge in range(judges):
@@ -66,17 +84,32 @@ def scores(
                 exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
                 values = {"expected_top1": exact, "adjective_first": first}
                 names = chosen(rows["pair"], first, np.random.default_rng([judge, len(name)]))
-                table = rows.assign(**values, similarity=0.5, hit=first > 0, weight=1.0, adjectives=6)
+                table = rows.assign(
+                    **values, similarity=0.5, hit=first > 0, weight=1.0, adjectives=6
+                )
                 by_judge.append(table.assign(adjusted_first=first, adjective_chosen=names))
-            mean = by_judge[0].assign(**{name: np.mean([t[name] for t in by_judge], axis=0) for name in values})
+            mean = by_judge[0].assign(
+                **{name: np.mean([t[name] for t in by_judge], axis=0) for name in values}
+            )
             about = {
-                "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,
-                "adjective": mean["adjective_first"].mean(), "adjective_chance": 1 / 6, "adjective_judged": len(rows),
-            }  # fmt: skip
+                "split": split,
+                "prompts": "pairs",
+                "distractors": "original",
+                "blind_control": 0.02,
+                "adjective": mean["adjective_first"].mean(),
+                "adjective_chance": 1 / 6,
+                "adjective_judged": len(rows),
+            }
             summary = {
-                "dataset": "tiny", "composition": "color", "generator": name, "judge": "sketch", "judge_hash": None,
-                "seed": 0, "candidates": 100, "class_rule": "other class",
-            }  # fmt: skip
+                "dataset": "tiny",
+                "composition": "color",
+                "generator": name,
+                "judge": "sketch",
+                "judge_hash": None,
+                "seed": 0,
+                "candidates": 100,
+                "class_rule": "other class",
+            }
             found.append(Scored(about, summary, mean, tuple(by_judge)))
             if split == "test_seen":
                 found.append(Scored(about | {"prompts": "matched"}, summary, mean, tuple(by_judge)))
@@ -88,8 +121,12 @@ ANCHORS = dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer
 }
 
 
-def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_pairs: bool = False) -> list[Scored]:
-    """Return the scores of a generator that is faithful with this chance on held-out prompts, or pairs."""
+def mixed(
+    found: list[Scored], name: str, fraction: float, seed: int = 0, whole_pairs: bool = False
+) -> list[Scored]:
+    """Return the scores of a generator that is faithful with this chance on held-out prompts, or
+    pairs.
+    """
     of = {(score.generator, score.split): score for score in found if score.main}
     result = []
     for split in TESTS:
@@ -99,12 +136,22 @@ def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_
         kept = keys.map({key: rng.random() < fraction for key in sorted(set(keys))}).to_numpy()
         kept = kept | (split == "test_seen")
         tables = [
-            own.where(pd.Series(kept), other) for own, other in zip(faithful.by_judge, memorizer.by_judge, strict=True)
+            own.where(pd.Series(kept), other)
+            for own, other in zip(faithful.by_judge, memorizer.by_judge, strict=True)
         ]
-        result.append(Scored(faithful.about, {**faithful.summary, "generator": name}, faithful.entries, tuple(tables)))
+        result.append(
+            Scored(
+                faithful.about,
+                {**faithful.summary, "generator": name},
+                faithful.entries,
+                tuple(tables),
+            )
+        )
     return result
 
 
-def tables_of(found: list[Scored], anchors: Anchors = ANCHORS) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def tables_of(
+    found: list[Scored], anchors: Anchors = ANCHORS
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
     return make_table([(found, empty_table(DIVERGENCE), {}, {})], anchors, list(SKILLS), 2)

@@ -1,4 +1,6 @@
-"""Everybody can read and use the pages: sizes of text, axe (contrasts too) in light and dark, keys alone."""
+"""Everybody can read and use the pages: sizes of text, axe (contrasts too) in light and dark, keys
+alone.
+"""
 
 import re
 import shutil
@@ -81,21 +83,25 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["report", "entries", "specs", "compun"])
-def test_axe_finds_nothing(open_page: Callable[..., Any], pages: dict[str, Path], name: str, scheme: str) -> None:
+def test_axe_finds_nothing(
+    open_page: Callable[..., Any], pages: dict[str, Path], name: str, scheme: str
+) -> None:
     """On a phone, which nothing on a page may be wider than."""
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     page = open_page(pages[name], color_scheme=scheme, viewport={"width": 390, "height": 844})
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
-    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
+    found = page.evaluate(
+        "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})"
+    )
     assert [(v["id"], v["nodes"][0]["html"]) for v in found["violations"]] == []
 
 
-# Of what a key can reach, in the order of the page: of radio buttons the one that is on; of what is focused, whether
-# it lies in the window, on top, and has a frame.
+# Of what a key can reach, in the order of the page: of radio buttons the one that is on; of what is
+# focused, whether it lies in the window, on top, and has a frame.
 REACHABLE = """[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) =>
-  e.checkVisibility() && (e.type !== "radio" || e.checked))"""
+  e.checkVisibility() && (e.type !== "radio" || e.checked))"""  # noqa: E501
 FOCUSED = f"""() => {{
   const e = document.activeElement, framed = e.type === "radio" ? e.nextElementSibling : e;
   const style = getComputedStyle(framed), box = framed.getClientRects()[0];
@@ -103,7 +109,7 @@ FOCUSED = f"""() => {{
   const top = document.elementFromPoint(x, Math.max(box.top, 0) + Math.min(box.height, 20) / 2);
   const visible = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && framed.contains(top);
   return [{REACHABLE}.indexOf(e), visible || e.outerHTML.slice(0, 200)];
-}}"""
+}}"""  # noqa: E501
 
 
 def press_tab_through(page: Any) -> None:
@@ -117,11 +123,20 @@ def press_tab_through(page: Any) -> None:
 
 
 @pytest.mark.slow
-def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Path, tmp_path: Path) -> None:
+def test_keys_reach_all_of_the_report(
+    open_page: Callable[..., Any], results: Path, tmp_path: Path
+) -> None:
     place = shutil.copytree(results, tmp_path / "results")
     shutil.copytree(place / DATASET / COMPOSITION, place / DATASET / "shape")
-    scores, comparisons = pd.read_parquet(place / "scores.parquet"), pd.read_csv(place / "comparisons.csv")
-    write_table(pd.concat([scores, scores.assign(composition="shape")]), place / "scores.parquet", MEASUREMENTS)
+    scores, comparisons = (
+        pd.read_parquet(place / "scores.parquet"),
+        pd.read_csv(place / "comparisons.csv"),
+    )
+    write_table(
+        pd.concat([scores, scores.assign(composition="shape")]),
+        place / "scores.parquet",
+        MEASUREMENTS,
+    )
     both = pd.concat([comparisons, comparisons.assign(composition="shape")])
     both.to_csv(place / "comparisons.csv", index=False)
     write_page(place)
@@ -150,7 +165,9 @@ def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Pa
 
 
 @pytest.mark.slow
-def test_keys_reach_all_of_the_entries(open_page: Callable[..., Any], pages: dict[str, Path]) -> None:
+def test_keys_reach_all_of_the_entries(
+    open_page: Callable[..., Any], pages: dict[str, Path]
+) -> None:
     page = open_page(pages["entries"], viewport={"width": 1280, "height": 900})
     page.wait_for_selector(".entry")
     press_tab_through(page)
@@ -158,7 +175,9 @@ def test_keys_reach_all_of_the_entries(open_page: Callable[..., Any], pages: dic
     total = int(page.inner_text("#count").split()[0].replace(",", ""))
     assert page.locator(".entry").count() < total
     page.wait_for_function(
-        "(total) => { scrollTo(0, 1e6); return document.querySelectorAll('.entry').length === total; }", arg=total
+        "(total) => { scrollTo(0, 1e6); return document.querySelectorAll('.entry').length === "
+        "total; }",
+        arg=total,
     )
     page.reload()
     page.wait_for_selector(".entry")

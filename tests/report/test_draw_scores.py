@@ -1,4 +1,6 @@
-"""Figures of scores: drawn from any table, to bytes that have no date and do not depend on the layout's last digits."""
+"""Figures of scores: drawn from any table, to bytes that have no date and do not depend on the
+layout's last digits.
+"""
 
 import re
 from collections.abc import Callable
@@ -25,14 +27,23 @@ Tables = dict[str, pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def tables(results: Path) -> Tables:
-    named = {name: pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons", "pairs")}
+    named = {
+        name: pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons", "pairs")
+    }
     # The small run's judge reads no pair, so that nothing is measurable there.
-    return named | {"made": tables_of(scores())[0], "log": pd.read_csv(results / DATASET / "judges" / "0" / "log.csv")}
+    return named | {
+        "made": tables_of(scores())[0],
+        "log": pd.read_csv(results / DATASET / "judges" / "0" / "log.csv"),
+    }
 
 
 def of_splits(axes: Axes) -> list[Line2D]:
     """The marks of splits in a panel."""
-    return [line for line in axes.lines if line.get_marker() in {mark for _, _, mark in SPLIT_LOOKS.values()}]
+    return [
+        line
+        for line in axes.lines
+        if line.get_marker() in {mark for _, _, mark in SPLIT_LOOKS.values()}
+    ]
 
 
 def values(lines: list[Line2D]) -> list[float]:
@@ -41,10 +52,19 @@ def values(lines: list[Line2D]) -> list[float]:
 
 # Each figure, and the same without anything to draw.
 FIGURES: dict[str, tuple[Callable[[Tables], Figure], Callable[[Tables], Figure]]] = {
-    "scores": (lambda t: draw_scores(t["scores"], "faithful", 0), lambda t: draw_scores(t["scores"].head(0), None, 0)),
-    "composed": (lambda t: draw_composed(t["made"], 0), lambda t: draw_composed(t["made"].head(0), 0)),
+    "scores": (
+        lambda t: draw_scores(t["scores"], "faithful", 0),
+        lambda t: draw_scores(t["scores"].head(0), None, 0),
+    ),
+    "composed": (
+        lambda t: draw_composed(t["made"], 0),
+        lambda t: draw_composed(t["made"].head(0), 0),
+    ),
     "pairs": (lambda t: draw_pairs(t["pairs"], 0), lambda t: draw_pairs(t["pairs"].head(0), 0)),
-    "loss": (lambda t: draw_loss([t["log"]], 0), lambda t: draw_loss([t["log"].drop(columns="loss")], 0)),
+    "loss": (
+        lambda t: draw_loss([t["log"]], 0),
+        lambda t: draw_loss([t["log"].drop(columns="loss")], 0),
+    ),
 }
 
 
@@ -87,14 +107,19 @@ def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> No
     scores.loc[0, ["value", "new_pairs_low", "new_pairs_high"]] = 0.0  # at the edge
     with style():
         figure = draw_scores(scores, "faithful", 0)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "R-precision, %",
+        "adjective accuracy, %",
+    ]
     for axes, measure in zip(figure.axes, ("r_precision", "adjective_accuracy"), strict=True):
         shown = of_measure(main_rows(scores), measure)
         assert values(of_splits(axes)) == pytest.approx(sorted(100 * shown["value"]))
         assert not any(line.get_clip_on() for line in of_splits(axes))
         (reference,) = [line for line in axes.lines if line.get_label() == "reference: faithful"]
         assert len(reference.get_xdata()) == (shown["generator"] != "faithful").sum()
-        assert set(reference.get_ydata()) < {y for line in of_splits(axes) for y in line.get_ydata()}
+        assert set(reference.get_ydata()) < {
+            y for line in of_splits(axes) for y in line.get_ydata()
+        }
         assert [line.get_label() for line in axes.lines].count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == set(GENERATORS)
     scores.loc[0, ["value", "new_pairs_low", "new_pairs_high"]] = float("nan")
@@ -108,11 +133,22 @@ def test_points_are_what_generators_compose_and_pairs_have_a_dot_for_each(tables
     with style():
         figure = draw_composed(tables["made"], 0)
     (axes,) = figure.axes
-    rows = of_measure(scores[scores["split"] == HELD_OUT], "composes").set_index("generator")["value"].dropna()
+    rows = (
+        of_measure(scores[scores["split"] == HELD_OUT], "composes")
+        .set_index("generator")["value"]
+        .dropna()
+    )
     points = {line.get_label(): (*line.get_xdata(), *line.get_ydata()) for line in axes.lines}
     for generator, value in rows.items():
         assert points[generator] == pytest.approx((100 * drawn[generator], 100 * value))
-    assert sum(line.get_ydata()[0] in (10, 40, 60, 90) for line in axes.lines if line.get_label()[0] == "_") == 4
+    assert (
+        sum(
+            line.get_ydata()[0] in (10, 40, 60, 90)
+            for line in axes.lines
+            if line.get_label()[0] == "_"
+        )
+        == 4
+    )
     table = tables["pairs"]
     with style():
         figure = draw_pairs(table, 0)
@@ -124,4 +160,6 @@ def test_points_are_what_generators_compose_and_pairs_have_a_dot_for_each(tables
         dots = [line for line in panel.lines if line.get_label() in GENERATORS]
         assert values(dots) == pytest.approx(sorted(100 * rows["adjective_accuracy"]))
     many = pd.concat([table.assign(generator=f"g{n}") for n in range(len(SERIES_COLORS) + 2)])
-    assert "2 more generators are in pairs.csv" in " ".join(draw_pairs(many, 0).get_supxlabel().split())
+    assert "2 more generators are in pairs.csv" in " ".join(
+        draw_pairs(many, 0).get_supxlabel().split()
+    )

@@ -1,4 +1,6 @@
-"""The tables of the small run, against its scores; and of what it does not have: several judges, faults, no images."""
+"""The tables of the small run, against its scores; and of what it does not have: several judges,
+faults, no images.
+"""
 
 import shutil
 import subprocess
@@ -23,8 +25,16 @@ from tests.report.pages import RUN, place_of
 from tests.scripts import job
 from workflow_scripts.report import make_table
 
-OUTPUTS = {"scores": "scores.parquet", "csv": "scores.csv", "table": "table.csv", "md": "table.md", "tex": "table.tex",
-           "comparisons": "comparisons.csv", "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip
+OUTPUTS = {
+    "scores": "scores.parquet",
+    "csv": "scores.csv",
+    "table": "table.csv",
+    "md": "table.md",
+    "tex": "table.tex",
+    "comparisons": "comparisons.csv",
+    "pairs": "pairs.csv",
+    "metrics": "metrics.json",
+}
 
 
 @pytest.fixture
@@ -38,7 +48,9 @@ def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
     params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10} | more
     captions = {"captions": results / DATASET / "captions.parquet"}
-    make_table.main(job(captions, {name: results / file for name, file in OUTPUTS.items()}, **params))
+    make_table.main(
+        job(captions, {name: results / file for name, file in OUTPUTS.items()}, **params)
+    )
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     return {"scores": scores, "comparisons": pd.read_csv(results / "comparisons.csv")}
 
@@ -49,17 +61,24 @@ def scores_of(results: Path, generator: str, name: str, judge: str = "0") -> pd.
 
 def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
-    assert scores.attrs == {"schema_version": MEASUREMENTS.version} and set(scores["measure"]) <= set(MEASURES)
+    assert scores.attrs == {"schema_version": MEASUREMENTS.version} and set(
+        scores["measure"]
+    ) <= set(MEASURES)
     one = scores[(scores["generator"] == "faithful") & (scores["measure"] == "r_precision")]
     kinds = one[["split", "prompts", "distractors", "judge"]].agg(" ".join, axis=1)
     assert [kind.removesuffix(" sketch") for kind in kinds if not kind.endswith("oracle")] == [
-        "test_seen pairs original", "test_seen matched original", "test_seen swapped original",
-        "test_unseen pairs original", "test_swapped swapped original", "test_swapped swapped swapped",
-    ]  # fmt: skip
+        "test_seen pairs original",
+        "test_seen matched original",
+        "test_seen swapped original",
+        "test_unseen pairs original",
+        "test_swapped swapped original",
+        "test_swapped swapped swapped",
+    ]
     assert (kinds.str.endswith("oracle")).sum() == 6
     assert (
         scores["new_pairs_low"].isna()
-        | (scores["new_pairs_low"] <= scores["value"]) & (scores["value"] <= scores["new_pairs_high"])
+        | (scores["new_pairs_low"] <= scores["value"])
+        & (scores["value"] <= scores["new_pairs_high"])
     ).all()
     assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
     assert of_measure(scores, "r_precision_balanced")["new_pairs_low"].notna().all()
@@ -69,16 +88,27 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
     for oracle in (False, True):
         for generator, values in pivot(main_rows(scores, oracle=oracle)).items():
             for split in {split for split, _ in values} - {HELD_OUT}:
-                entries = scores_of(results, generator, split, ORACLE if oracle else "0").query("draw == 0")
-                asked, of = entries[entries["adjectives"] > 1], {m: row for (s, m), row in values.items() if s == split}
+                entries = scores_of(results, generator, split, ORACLE if oracle else "0").query(
+                    "draw == 0"
+                )
+                asked, of = (
+                    entries[entries["adjectives"] > 1],
+                    {m: row for (s, m), row in values.items() if s == split},
+                )
                 by_judge = [] if oracle else [("adjective_accuracy_adjusted", asked)]
-                for name, rows in (("r_precision", entries), ("adjective_accuracy", asked), *by_judge):
+                for name, rows in (
+                    ("r_precision", entries),
+                    ("adjective_accuracy", asked),
+                    *by_judge,
+                ):
                     counts = [len(rows), rows["image_id"].nunique(), rows["pair"].nunique()]
                     assert [of[name][key] for key in ("n", "images", "pairs")] == counts
                     expected = rows[MEASURES[name].entries].mean()
                     assert of[name]["value"] == pytest.approx(expected, abs=1e-6)
                 mean = of["r_precision_sampled"]["value"]
-                assert mean == pytest.approx(entries["hit"].mean(), abs=0.05), "of chunks of unequal size"
+                assert mean == pytest.approx(entries["hit"].mean(), abs=0.05), (
+                    "of chunks of unequal size"
+                )
                 if split == "test_swapped":
                     expected = np.average(entries["expected_top1"], weights=entries["weight"])
                     assert of["r_precision_balanced"]["value"] == pytest.approx(expected, abs=1e-6)
@@ -93,14 +123,20 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
     }.items():
         for row in of_measure(rows, f"{name}_divergence").itertuples():
             expected = measured.loc[(place[0], row.split)]
-            assert (row.value, row.n) == (pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6), expected["test"])
+            assert (row.value, row.n) == (
+                pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6),
+                expected["test"],
+            )
 
 
 def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_published_protocol(
     copied: Path, results: Path
 ) -> None:
     title = "### Adjusted adjective accuracy"
-    assert title in (results / "table.md").read_text() and "adjusted" not in (results / "table.csv").read_text()
+    assert (
+        title in (results / "table.md").read_text()
+        and "adjusted" not in (results / "table.csv").read_text()
+    )
     assert "adjusted" not in (results / "comparisons.csv").read_text()
     for generator in GENERATORS:
         file = place_of(copied) / "scores" / "0" / generator / "summary.json"
@@ -109,42 +145,70 @@ def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_publishe
             score["prompts"] = {"pairs": "all"}.get(score["prompts"], score["prompts"])
         write_json(summary, file)
     scores = run(copied)["scores"]
-    assert len(of_measure(scores, "adjective_accuracy_adjusted")) and title not in (copied / "table.md").read_text()
+    assert (
+        len(of_measure(scores, "adjective_accuracy_adjusted"))
+        and title not in (copied / "table.md").read_text()
+    )
 
 
 def test_csv_tables_and_comparisons_follow_from_the_scores(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
-    assert (results / "scores.csv").read_text() == as_csv(scores.assign(schema_version=MEASUREMENTS.version))
-    paper, shown = pd.read_csv(results / "table.csv").set_index("generator"), pivot(main_rows(scores))
+    assert (results / "scores.csv").read_text() == as_csv(
+        scores.assign(schema_version=MEASUREMENTS.version)
+    )
+    paper, shown = (
+        pd.read_csv(results / "table.csv").set_index("generator"),
+        pivot(main_rows(scores)),
+    )
     assert list(paper.index) == list(shown) == list(GENERATORS)
     for generator, values in shown.items():
         for (split, measure), row in values.items():
             for end in ("value", "new_pairs_low", "new_pairs_high") if measure in COMPARED else ():
                 column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
                 assert paper.at[generator, column] == row[end]
-    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
+    table = pd.DataFrame(
+        [
+            {"x": 1.0, "n": 3, "s": "a"},
+            {"x": None, "n": 4, "s": None},
+            {"x": -1e-9, "n": 5, "s": "b"},
+        ]
+    )
     assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
     both = pd.read_csv(results / "comparisons.csv")
     assert both["measure"].value_counts().nunique() == 1
     known = both.dropna(subset="new_pairs_low")
-    assert ((known["new_pairs_low"] <= known["difference"]) & (known["difference"] <= known["new_pairs_high"])).all()
+    assert (
+        (known["new_pairs_low"] <= known["difference"])
+        & (known["difference"] <= known["new_pairs_high"])
+    ).all()
     rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"]).sort_index()
     seen = scores_of(results, "memorizer", "test_seen")
     others = scores_of(results, "faithful", "test_seen")
     one = rows.loc[("generators", "faithful", "test_seen")].query("b == 'memorizer'").iloc[0]
-    assert one["difference"] == pytest.approx((others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6)
+    assert one["difference"] == pytest.approx(
+        (others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6
+    )
 
 
 def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
-    counts = {"test_seen": {"ceiling": 0.8}, "test_unseen": {"ceiling": 0.75}, "test_swapped": {"ceiling": None}}
+    counts = {
+        "test_seen": {"ceiling": 0.8},
+        "test_unseen": {"ceiling": 0.75},
+        "test_swapped": {"ceiling": None},
+    }
     rows = measurements(scored.scores(), empty_table(DIVERGENCE), {}, counts, None, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
     of = of_measure(table, "adjective_accuracy_ceiling")
-    assert dict(zip(of["split"], of["value"], strict=True)) == {"test_seen": 0.8, "test_unseen": 0.75}
+    assert dict(zip(of["split"], of["value"], strict=True)) == {
+        "test_seen": 0.8,
+        "test_unseen": 0.75,
+    }
     assert of["generator"].isna().all() and not main_rows(table)["generator"].isna().any()
     assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
     assert not readable.ceiling_note(table, "r_precision")
-    assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
+    assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), (
+        "captions agree"
+    )
     # An interval of one comparison among many may exclude 0 by chance.
     measured = {
         "kind": "generators",
@@ -156,7 +220,15 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
     }
     cases = [("primary", 0.04), ("primary", 0.06), ("exploratory", 0.001)]
     rows = [
-        {**measured, "a": "x", "b": "y", "value": 0.1, "difference": 0.1, "family": family, "p_holm": p}
+        {
+            **measured,
+            "a": "x",
+            "b": "y",
+            "value": 0.1,
+            "difference": 0.1,
+            "family": family,
+            "p_holm": p,
+        }
         for family, p in cases
     ]
     lines = readable._between(pd.DataFrame(rows)).lines
@@ -165,20 +237,33 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
 
 def test_generators_are_compared_on_the_entries_of_both_also_without_images(copied: Path) -> None:
     folder = place_of(copied) / "scores" / "0" / "memorizer"
-    kept, summary = scores_of(copied, "memorizer", "test_unseen").iloc[10:], read_json(folder / "summary.json")
+    kept, summary = (
+        scores_of(copied, "memorizer", "test_unseen").iloc[10:],
+        read_json(folder / "summary.json"),
+    )
     write_table(kept, folder / "test_unseen.parquet", SCORES)
-    with pytest.raises(UserError, match=rf"{len(kept)} entries, but summary.json counts {len(kept) + 10}; score again"):
+    with pytest.raises(
+        UserError,
+        match=rf"{len(kept)} entries, but summary.json counts {len(kept) + 10}; score again",
+    ):
         run(copied)
     for score in summary["scores"]:
         score["judged"] -= 10 * (score["set"] == "test_unseen")
     write_json(summary, folder / "summary.json")
-    found = of_measure(run(copied)["comparisons"], "r_precision").set_index(["kind", "a", "b", "split"])
+    found = of_measure(run(copied)["comparisons"], "r_precision").set_index(
+        ["kind", "a", "b", "split"]
+    )
     assert found.loc[("generators", "faithful", "memorizer", "test_unseen"), "n"] == len(kept)
     for file in folder.glob("*.parquet"):
         write_table(pd.read_parquet(file).iloc[:0], file, SCORES)
-    write_json(summary | {"scores": [score | {"judged": 0} for score in summary["scores"]]}, folder / "summary.json")
+    write_json(
+        summary | {"scores": [score | {"judged": 0} for score in summary["scores"]]},
+        folder / "summary.json",
+    )
     empty = run(copied)
-    rows = of_measure(empty["scores"], "r_precision").query("generator == 'memorizer' and judge != 'oracle'")
+    rows = of_measure(empty["scores"], "r_precision").query(
+        "generator == 'memorizer' and judge != 'oracle'"
+    )
     assert (rows["n"] == 0).all() and rows["value"].isna().all() and len(rows) == 5
     assert (empty["comparisons"].query("a == 'memorizer' or b == 'memorizer'")["n"] == 0).all()
     assert "| memorizer   |               – |" in (copied / "table.md").read_text()
@@ -192,49 +277,89 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
         write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
     shutil.copy(place / "health" / "0.json", place / "health" / "4.json")
     table = of_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
-    rows = table[(table["generator"] == "faithful") & (table["split"] == "test_unseen") & (table["judge"] != "oracle")]
-    assert rows["judge_seed"].fillna("").tolist() == ["", "0", "4"] and rows["judges"].tolist() == [2, 1, 1]
+    rows = table[
+        (table["generator"] == "faithful")
+        & (table["split"] == "test_unseen")
+        & (table["judge"] != "oracle")
+    ]
+    assert rows["judge_seed"].fillna("").tolist() == ["", "0", "4"] and rows["judges"].tolist() == [
+        2,
+        1,
+        1,
+    ]
     assert rows["judge_hash"].isna().tolist() == [True, False, False]
     own = one[(one["generator"] == "faithful") & (one["split"] == "test_unseen")].iloc[0]
-    assert rows["value"].tolist() == pytest.approx([0.75 * own["value"], own["value"], 0.5 * own["value"]], abs=2e-6)
+    assert rows["value"].tolist() == pytest.approx(
+        [0.75 * own["value"], own["value"], 0.5 * own["value"]], abs=2e-6
+    )
     assert rows["se_judges"].isna().tolist() == [False, True, True]
     # The standard error of the mean of x and x / 2, which widens the interval.
     assert rows["se_judges"].iloc[0] == pytest.approx(0.25 * own["value"], abs=2e-6)
-    assert rows["new_pairs_high"].iloc[0] - rows["new_pairs_low"].iloc[0] > own["new_pairs_high"] - own["new_pairs_low"]
+    assert (
+        rows["new_pairs_high"].iloc[0] - rows["new_pairs_low"].iloc[0]
+        > own["new_pairs_high"] - own["new_pairs_low"]
+    )
     assert "means over 2 judges" in (copied / "table.md").read_text()
     file = place / "scores" / "4" / "memorizer" / "test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
-    with pytest.raises(UserError, match="memorizer: judges scored different images of test_unseen; score again"):
+    with pytest.raises(
+        UserError, match="memorizer: judges scored different images of test_unseen; score again"
+    ):
         run(copied, judges=["0", "4"])
 
 
 FIRST, SWAPPED = "scores/0/photographs/summary.json", "scores/0/memorizer/summary.json"
-FIT = {"difference": {"value": -0.05, "same_pairs_low": -0.14, "same_pairs_high": 0.04}, "held_out": {"n": 0}}
+FIT = {
+    "difference": {"value": -0.05, "same_pairs_low": -0.14, "same_pairs_high": 0.04},
+    "held_out": {"n": 0},
+}
 UNREAD = {"n": 50, "accuracy": 0.24, "same_pairs_low": 0.14, "chance": 0.08}
 NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
 
 
-# A file of the results, how it or its score of swapped changes, and what the table says then and does not say before.
+# A file of the results, how it or its score of swapped changes, and what the table says then and
+# does not say before.
 @pytest.mark.parametrize(
     ("file", "changed", "note"),
     [
-        ("health/0.json", {"images": {"real": FIT}}, "is −5.0 [−14.0, 4.0] points at worst (real images).\n"),
-        ("health/0.json", {"pairs": {"gray_head": UNREAD}}, "not recognize on real images: gray head (24 %)."),
+        (
+            "health/0.json",
+            {"images": {"real": FIT}},
+            "is −5.0 [−14.0, 4.0] points at worst (real images).\n",
+        ),
+        (
+            "health/0.json",
+            {"pairs": {"gray_head": UNREAD}},
+            "not recognize on real images: gray head (24 %).",
+        ),
         ("heldout.json", {"source": "published"}, "held-out pairs are those of a published split."),
         (FIRST, {"judge_epochs": 0}, "which was used without training (judge.epochs: 0)"),
         (FIRST, {"ties": "own_first"}, "ties count as won, as published."),
         (FIRST, {"chunking": "published"}, "equal chunks, as published, without the remainder"),
         (FIRST, {"images_without_class": 3}, "3 judged images have no class: each is its own"),
         (FIRST, {"truncated_captions": 2}, "2 captions are longer than the judge reads"),
-        (SWAPPED, {"missing": ["a", "b"]}, "memorizer; swapped: 2 images are missing and count as wrong: they are"),
-        (SWAPPED, {"balance": {"rule": "no cut: 1", "cut": {}}}, "memorizer; swapped: not balanced (no cut: 1)."),
         (
-            SWAPPED, {"balance": {"rule": "to 1.25", "cut": {"red_wing": {"of": 29, "kept": 1}}}},
+            SWAPPED,
+            {"missing": ["a", "b"]},
+            "memorizer; swapped: 2 images are missing and count as wrong: they are",
+        ),
+        (
+            SWAPPED,
+            {"balance": {"rule": "no cut: 1", "cut": {}}},
+            "memorizer; swapped: not balanced (no cut: 1).",
+        ),
+        (
+            SWAPPED,
+            {"balance": {"rule": "to 1.25", "cut": {"red_wing": {"of": 29, "kept": 1}}}},
             "memorizer; swapped: balancing reduces red wing from 29 to 1 (to 1.25).",
         ),
-        (SWAPPED, {"pool": NARROW}, "memorizer; swapped: 3 entries have fewer than 9 eligible captions (at least 8)."),
+        (
+            SWAPPED,
+            {"pool": NARROW},
+            "memorizer; swapped: 3 entries have fewer than 9 eligible captions (at least 8).",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_reader_must_know_is_noted(
     copied: Path, results: Path, file: str, changed: dict[str, Any], note: str
 ) -> None:
@@ -244,7 +369,9 @@ def test_what_a_reader_must_know_is_noted(
         part |= changed
     write_json(content, place_of(copied) / file)
     run(copied)
-    assert note in (copied / "table.md").read_text() and note not in (results / "table.md").read_text()
+    assert (
+        note in (copied / "table.md").read_text() and note not in (results / "table.md").read_text()
+    )
 
 
 def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Path) -> None:
@@ -259,23 +386,37 @@ def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Pat
     found = rows[["split", "measure", "value", "n"]].fillna(0).to_numpy().tolist()
     assert found[::2] == [["test_seen", "fid", 12.3, 5], ["test_swapped", "fid_balanced", 31.5, 0]]
     text = (copied / "table.md").read_text()
-    assert "| memorizer   |  12.30 |        – |     30.00 |               31.50 |" in text and "seen: few" in text
+    assert (
+        "| memorizer   |  12.30 |        – |     30.00 |               31.50 |" in text
+        and "seen: few" in text
+    )
     assert "ivergence" not in text + (copied / "table.tex").read_text()
 
 
 def test_markdown_and_latex(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Markdown is printed and readable; LaTeX is escaped, has a row a generator and says what is measured."""
+    """Markdown is printed and readable; LaTeX is escaped, has a row a generator and says what is
+    measured.
+    """
     folder = place_of(copied) / "scores" / "0" / "photographs"
-    write_json(read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"}, folder / "summary.json")
+    write_json(
+        read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"},
+        folder / "summary.json",
+    )
     run(copied)
     text = (copied / "table.md").read_text()
     assert capsys.readouterr().out == text
     lines = text.partition("<!-- /headlines -->\n\n")[2].splitlines()
     assert lines[0] == f"## {DATASET}, {COMPOSITION}" and "- faithful: reference." in lines[:6]
     for table in (part.splitlines() for part in text.split("\n\n") if part.startswith("| ")):
-        assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
+        assert (
+            len({line.count("|") for line in table}) == 1
+            and len({len(line) for line in table}) == 1
+        )
     text = (copied / "table.tex").read_text()
-    assert text.isascii() and r"ViT\_B\{32\}\textasciitilde{}\textasciicircum{}\&\%\$\#\textbackslash{}$<$" in text
+    assert (
+        text.isascii()
+        and r"ViT\_B\{32\}\textasciitilde{}\textasciicircum{}\&\%\$\#\textbackslash{}$<$" in text
+    )
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
     assert [line.split(" & ")[0].strip("& ") for line in body][1:] == ["generator", *GENERATORS]
     assert {line.count("&") for line in body[1:]} == {6}
@@ -292,13 +433,20 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
     head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
     (tmp_path / "a.tex").write_text(head + (results / "table.tex").read_text() + r"\end{document}")
     subprocess.run([program, "a.tex"], cwd=tmp_path, check=True, stdin=subprocess.DEVNULL)
-    assert (tmp_path / "a.pdf").stat().st_size > 1000 and "Overfull" not in (tmp_path / "a.log").read_text()
+    assert (tmp_path / "a.pdf").stat().st_size > 1000 and "Overfull" not in (
+        tmp_path / "a.log"
+    ).read_text()
 
 
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
-    cells = [TableCell("93", "[91, 95]"), TableCell("47", "[38, 57]"), TableCell("50", "[40, 60]"), None]
+    cells = [
+        TableCell("93", "[91, 95]"),
+        TableCell("47", "[38, 57]"),
+        TableCell("50", "[40, 60]"),
+        None,
+    ]
     scores = [Line(name, cells) for name in names]
     heads = ["seen", "held out", "composes", "new pairs"]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]

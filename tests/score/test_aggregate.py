@@ -1,4 +1,6 @@
-"""Aggregates of published predictions: by hand, against the released formula, and against our own scores."""
+"""Aggregates of published predictions: by hand, against the released formula, and against our own
+scores.
+"""
 
 import json
 import pickle
@@ -33,24 +35,39 @@ def put(path: Path, value: Any) -> Path:
 
 
 def annotations(captions: int = 1) -> dict[str, dict[int, dict[str, Any]]]:
-    """Images of one pair each: as many as COUNTS says, each with ``captions`` swapped captions and a plain one."""
+    """Images of one pair each: as many as COUNTS says, each with ``captions`` swapped captions and
+    a plain one.
+    """
     result = {}
     for i, pair in enumerate(pair for pair, n in COUNTS.items() for _ in range(n)):
         adjective, noun = pair.split("_")
         changes = {"noun": noun, "original_adj": "red", "new_adj": adjective}
         swapped = {"text": "a red bird", "swapped_text": "a tan bird", "changes_made": changes}
-        result[f"{i:03d}.Kind/{pair}_{i}"] = dict.fromkeys(range(captions), swapped) | {captions: {"text": "a bird"}}
+        result[f"{i:03d}.Kind/{pair}_{i}"] = dict.fromkeys(range(captions), swapped) | {
+            captions: {"text": "a bird"}
+        }
     return result
 
 
-def asked(data: dict[str, dict[int, dict[str, Any]]], index: Any = lambda i: 0) -> list[tuple[str, int, str, int]]:
+def asked(
+    data: dict[str, dict[int, dict[str, Any]]], index: Any = lambda i: 0
+) -> list[tuple[str, int, str, int]]:
     """A prediction for each swapped caption."""
-    keys = [(image, c) for image, captions in data.items() for c, found in captions.items() if "swapped_text" in found]
+    keys = [
+        (image, c)
+        for image, captions in data.items()
+        for c, found in captions.items()
+        if "swapped_text" in found
+    ]
     return [(image, c, f"out/{i}.png", index(i)) for i, (image, c) in enumerate(keys)]
 
 
 def call(capsys: pytest.CaptureFixture[str], predictions: Path, *flags: Any) -> Any:
-    aggregate.main(parse(aggregate.Aggregate, list(map(str, ["--predictions", predictions, *flags])), "aggregate"))
+    aggregate.main(
+        parse(
+            aggregate.Aggregate, list(map(str, ["--predictions", predictions, *flags])), "aggregate"
+        )
+    )
     return json.loads(capsys.readouterr().out)
 
 
@@ -69,14 +86,24 @@ def test_published_chunks_are_the_released_formula(hits: list[bool], seed: int) 
         assert sampled(hits, 10, seed, "published") == pytest.approx(sampled(hits, 10, seed))
 
 
-def test_plain_by_hand_and_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_by_hand_and_what_is_missing_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # 12 entries of 3 images, 2 captions, 2 draws; 3 hits, all of the first image.
-    entries = [(f"i{i}", c, f"{i}_{c}_{d}.png", 0 if i == 0 and (c, d) != (1, 1) else 7) for i in range(3)
-               for c in range(2) for d in range(2)]  # fmt: skip
+    entries = [
+        (f"i{i}", c, f"{i}_{c}_{d}.png", 0 if i == 0 and (c, d) != (1, 1) else 7)
+        for i in range(3)
+        for c in range(2)
+        for d in range(2)
+    ]
     found = call(capsys, put(tmp_path / "p.pkl", entries))
     assert (found["n"], found["images"], found["captions"], found["equal_tuples"]) == (12, 3, 6, 0)
     plain = found["plain"]
-    assert plain["mean"] == plain["even"]["mean"] == 0.25 and plain["published"]["mean"] in (0.1, 0.2, 0.3)
+    assert plain["mean"] == plain["even"]["mean"] == 0.25 and plain["published"]["mean"] in (
+        0.1,
+        0.2,
+        0.3,
+    )
     # All of one image come and go together: the ends are those of 0 and 2 of 3 images.
     assert plain["low"] == 0 and plain["high"] == pytest.approx(0.75)
     assert call(capsys, tmp_path / "p.pkl") == found, "the same seed, the same numbers"
@@ -87,9 +114,14 @@ def test_plain_by_hand_and_what_is_missing_is_named(tmp_path: Path, capsys: pyte
     flags = "--annotations", put(tmp_path / "data.pkl", data), *COLOR
     found = call(capsys, put(tmp_path / "p.pkl", asked(data)[3:]), *flags)
     images = list(data)
-    assert found["missing"] == {"count": 3, "names": [f"{images[0]} 0", f"{images[0]} 1", f"{images[1]} 0"]}
+    assert found["missing"] == {
+        "count": 3,
+        "names": [f"{images[0]} 0", f"{images[0]} 1", f"{images[1]} 0"],
+    }
     seen = call(capsys, tmp_path / "p.pkl", *flags[:2], "--split", "test_seen")
-    assert "balanced" not in seen and seen["missing"]["count"] == 75 + 1  # plain captions, and one swapped
+    assert (
+        "balanced" not in seen and seen["missing"]["count"] == 75 + 1
+    )  # plain captions, and one swapped
 
 
 @pytest.mark.parametrize(
@@ -100,11 +132,20 @@ def test_plain_by_hand_and_what_is_missing_is_named(tmp_path: Path, capsys: pyte
         ("C-Flowers", "color", {"purple_bill": 31}),
     ],
 )
-def test_balanced(tmp_path: Path, capsys: Any, dataset: str, composition: str, cut: dict[str, int]) -> None:
+def test_balanced(
+    tmp_path: Path, capsys: Any, dataset: str, composition: str, cut: dict[str, int]
+) -> None:
     """purple_bill always hits, nothing else does: the mean is its share after the cut."""
     data = annotations()
     predictions = put(tmp_path / "p.pkl", asked(data, lambda i: 0 if i < 40 else 3))
-    flags = "--annotations", put(tmp_path / "data.pkl", data), "--dataset", dataset, "--composition", composition
+    flags = (
+        "--annotations",
+        put(tmp_path / "data.pkl", data),
+        "--dataset",
+        dataset,
+        "--composition",
+        composition,
+    )
     found = call(capsys, predictions, *flags)
     balanced = found["balanced"]
     assert {pair: n["kept"] for pair, n in balanced["cut"].items()} == cut
@@ -112,7 +153,10 @@ def test_balanced(tmp_path: Path, capsys: Any, dataset: str, composition: str, c
     left = sum(cut.get(pair, n) for pair, n in COUNTS.items())
     assert balanced["mean"] == pytest.approx(cut["purple_bill"] / left, abs=1e-6)
     assert balanced["n"] == left and balanced["even"]["mean"] == balanced["mean"]
-    assert found["plain"]["mean"] == pytest.approx(40 / 76, abs=1e-6) and found["missing"]["count"] == 0
+    assert (
+        found["plain"]["mean"] == pytest.approx(40 / 76, abs=1e-6)
+        and found["missing"]["count"] == 0
+    )
     one = call(capsys, predictions, *flags, "--dominant", "1")["balanced"]
     assert one["cut"] == {"purple_bill": {"of": 40, "kept": 31}}
 
@@ -120,15 +164,33 @@ def test_balanced(tmp_path: Path, capsys: Any, dataset: str, composition: str, c
 @pytest.mark.parametrize(
     ("change", "flags", "message"),
     [
-        (lambda entries: [("nobody", 0, "x", 0), *entries], COLOR, r"p\.pkl: caption nobody 0 is not in .*data\.pkl"),
-        (lambda entries: [(entries[0][0], 1, "x", 0)], COLOR, r"p\.pkl: caption .* 1 of .*data\.pkl has no swapped"),
+        (
+            lambda entries: [("nobody", 0, "x", 0), *entries],
+            COLOR,
+            r"p\.pkl: caption nobody 0 is not in .*data\.pkl",
+        ),
+        (
+            lambda entries: [(entries[0][0], 1, "x", 0)],
+            COLOR,
+            r"p\.pkl: caption .* 1 of .*data\.pkl has no swapped",
+        ),
         (lambda entries: [], COLOR, r"p\.pkl: no predictions"),
-        (lambda entries: entries, [], "--annotations: balancing needs --dataset and --composition, or --dominant"),
-        (lambda entries: entries, ["--bootstrap=99"], "--bootstrap: .*greater than or equal to 100, got '99'"),
+        (
+            lambda entries: entries,
+            [],
+            "--annotations: balancing needs --dataset and --composition, or --dominant",
+        ),
+        (
+            lambda entries: entries,
+            ["--bootstrap=99"],
+            "--bootstrap: .*greater than or equal to 100, got '99'",
+        ),
         (lambda entries: {"a": 1}, COLOR, r"p\.pkl: .*expected a list"),
     ],
 )
-def test_what_does_not_fit(tmp_path: Path, capsys: Any, change: Any, flags: list[str], message: str) -> None:
+def test_what_does_not_fit(
+    tmp_path: Path, capsys: Any, change: Any, flags: list[str], message: str
+) -> None:
     data = annotations()
     predictions = put(tmp_path / "p.pkl", change(asked(data)))
     with pytest.raises(UserError, match=message):
@@ -148,14 +210,23 @@ print(len(predictions), sum(map(sum, pairs.values())))
 
 
 def test_our_own_predictions(first_run: Project, tmp_path: Path, capsys: Any) -> None:
-    """A plain interpreter reads them; their aggregate is the sampled score of the table, balanced too."""
+    """A plain interpreter reads them; their aggregate is the sampled score of the table, balanced
+    too.
+    """
     data = first_run.root / "results" / "sketch"
     folder = data / "color" / "scores" / "0" / "faithful"
     swapped = read_table(data / "color" / "swapped.parquet", SWAPPED)
-    annotated = put(tmp_path / "data.pkl", data_dict(read_table(data / "captions.parquet", CAPTIONS), swapped))
-    scores = {score["set"]: score for score in reversed(read_json(folder / "summary.json")["scores"])}
+    annotated = put(
+        tmp_path / "data.pkl", data_dict(read_table(data / "captions.parquet", CAPTIONS), swapped)
+    )
+    scores = {
+        score["set"]: score for score in reversed(read_json(folder / "summary.json")["scores"])
+    }
     for split in ("test_seen", "test_unseen", "test_swapped"):
-        file, entries = folder / f"{split}.predictions.pkl", read_table(folder / f"{split}.parquet", SCORES).query("draw == 0")
+        file, entries = (
+            folder / f"{split}.predictions.pkl",
+            read_table(folder / f"{split}.parquet", SCORES).query("draw == 0"),
+        )
         found = call(capsys, file, "--annotations", annotated, "--split", split, "--dominant", "1")
         even, told = found["plain"]["even"], scores[split]
         assert (even["mean"], even["deviation"]) == (told["sampled_mean"], told["sampled_std"])
@@ -163,7 +234,9 @@ def test_our_own_predictions(first_run: Project, tmp_path: Path, capsys: Any) ->
         predictions = pickle.loads(file.read_bytes())
         assert [index == 0 for *_, index in predictions] == entries["hit"].tolist()
         assert {type(value) for entry in predictions for value in entry} == {str, int}
-        assert all(0 <= index < 10 and (data.parent / path).is_file() for _, _, path, index in predictions)
+        assert all(
+            0 <= index < 10 and (data.parent / path).is_file() for _, _, path, index in predictions
+        )
     even, told = found["balanced"]["even"], told["balance"]
     assert (even["mean"], even["deviation"]) == (told["sampled_mean"], told["sampled_std"])
     command = [sys.executable, "-I", "-S", "-c", PUBLISHED_SCRIPT, str(file), str(annotated)]
@@ -176,9 +249,13 @@ def test_the_best_of_the_drawn_distractors_is_predicted() -> None:
     generator = np.random.default_rng(0)
     similarity = generator.random((40, 30))
     pool = precision.make_pool(np.arange(30), np.arange(30), np.arange(30))
-    entries = precision.Entries(generator.integers(0, 30, 40), np.full(40, 99), [(f"i{i}", 0, 0) for i in range(40)])
+    entries = precision.Entries(
+        generator.integers(0, 30, 40), np.full(40, 99), [(f"i{i}", 0, 0) for i in range(40)]
+    )
     blocks = precision.blocks(lambda rows: similarity[rows], entries.classes)
-    found = precision.judge_entries(blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0)
+    found = precision.judge_entries(
+        blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0
+    )
     drawn, _ = precision.sample_distractors(entries, np.arange(40), pool, 4, 0)
     candidates = np.column_stack([entries.own, drawn])
     expected = [int(np.argmax(similarity[i, candidates[i]])) for i in range(40)]

@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from compclip.clip import embed
-from compclip.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
+from compclip.clip.embed import (
+    Embedder,
+    InvalidEmbedding,
+    items_of,
+    mean_embedding,
+    merge_equal,
+    similarities,
+)
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from tests.score.world import FakeJudge
@@ -62,7 +69,10 @@ def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: l
         embedder.texts(["red wing", "blue bill"])
         key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
         cache.put([(key, value[:32])])
-        with pytest.raises(InvalidEmbedding, match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete"):
+        with pytest.raises(
+            InvalidEmbedding,
+            match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete",
+        ):
             embedder.texts(["red wing", "blue bill"])
 
 
@@ -95,7 +105,12 @@ def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("value", "fault"),
-    [(np.nan, "is NaN or infinite"), (np.inf, "is NaN or infinite"), (0.0, "has length 0"), (2.0, "has length 2")],
+    [
+        (np.nan, "is NaN or infinite"),
+        (np.inf, "is NaN or infinite"),
+        (0.0, "has length 0"),
+        (2.0, "has length 2"),
+    ],
 )
 def test_embeddings_without_a_score_are_refused(
     tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, value: float, fault: str
@@ -104,7 +119,11 @@ def test_embeddings_without_a_score_are_refused(
 
     class Odd(FakeJudge):
         def embed(self, text: str) -> np.ndarray:  # type: ignore[override]
-            return np.float32(value) * super().embed(text) if text == "blue bill" else super().embed(text)
+            return (
+                np.float32(value) * super().embed(text)
+                if text == "blue bill"
+                else super().embed(text)
+            )
 
     with Cache(tmp_path / "c.sqlite") as cache:
         embedder = Embedder(Odd(), cache, 4, "made")
@@ -124,10 +143,15 @@ def test_embeddings_without_a_score_are_refused(
 
 def test_boxes_equal_embeddings_and_their_mean() -> None:
     images = pd.DataFrame(
-        {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]} | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
+        {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]}
+        | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
     )
     items = items_of(["d/a.png", "d/b.png", "made/a.png"], images, Path("r"))
-    assert items == [(Path("r/d/a.png"), (1.0, 1.0, 1.0, 1.0)), (Path("r/d/b.png"), None), (Path("r/made/a.png"), None)]
+    assert items == [
+        (Path("r/d/a.png"), (1.0, 1.0, 1.0, 1.0)),
+        (Path("r/d/b.png"), None),
+        (Path("r/made/a.png"), None),
+    ]
     vectors = np.random.default_rng(0).standard_normal((300, 64)).astype(np.float32)
     vectors = np.concatenate([vectors, vectors[::-1]])
     distinct, index = merge_equal(vectors)
@@ -136,4 +160,6 @@ def test_boxes_equal_embeddings_and_their_mean() -> None:
     assert (values[:, :300] == values[:, 300:][:, ::-1]).all()
     unit = np.eye(3, dtype=np.float32)
     assert mean_embedding(unit, np.ones(3, bool)) == pytest.approx(np.full(3, 3**-0.5))
-    assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))).all()
+    assert np.isfinite(
+        mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))
+    ).all()

@@ -1,4 +1,6 @@
-"""The Fréchet distance against the textbook's formula, with a small network in Inception's place."""
+"""The Fréchet distance against the textbook's formula, with a small network in Inception's
+place.
+"""
 
 import pickle
 from pathlib import Path
@@ -33,7 +35,10 @@ def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     """Means, covariances and a matrix root as in Heusel et al. 2017, equation 6."""
 
     def features(paths: pd.Series) -> np.ndarray:
-        pixels = [np.asarray(Image.open(results / path).convert("RGB").resize((256, 256), 2)) for path in paths]
+        pixels = [
+            np.asarray(Image.open(results / path).convert("RGB").resize((256, 256), 2))
+            for path in paths
+        ]
         return Means()(torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2)).numpy()
 
     a, b = features(real), features(made)
@@ -47,25 +52,41 @@ def test_distances_are_the_textbooks(first_run: Project, monkeypatch: pytest.Mon
     data = first_run.root / "results" / "sketch"
     files = {name: f"color/{name}" for name in ("splits", "prompts")}
     files |= {"images": "images", "manifest": "color/generated/memorizer/manifest"}
-    tables: dict[str, Any] = {name: pd.read_parquet(data / f"{file}.parquet") for name, file in files.items()}
+    tables: dict[str, Any] = {
+        name: pd.read_parquet(data / f"{file}.parquet") for name, file in files.items()
+    }
     tables |= {"results": data.parent, "network": Means(), "serves": ["test_seen", "test_swapped"]}
     found, results = score_fid(**tables), tables["results"]
-    images, splits, prompts, manifest = (tables[name] for name in ("images", "splits", "prompts", "manifest"))
+    images, splits, prompts, manifest = (
+        tables[name] for name in ("images", "splits", "prompts", "manifest")
+    )
     real = images.merge(splits[splits["split"] == "test_seen"], on="image_id")["path"]
     keys = ["split", "image_id", "caption_id", "draw"]
     made = manifest.merge(prompts[[*keys, "pair"]], on=keys).sort_values(keys)
     for split in tables["serves"]:
         of_split = made[(made["split"] == split) & (made["draw"] == 0)]
-        assert found[split]["fid"] == pytest.approx(textbook(results, real, of_split["path"]), abs=2e-6)
+        assert found[split]["fid"] == pytest.approx(
+            textbook(results, real, of_split["path"]), abs=2e-6
+        )
         assert (found[split]["generated"], found[split]["real"]) == (len(of_split), len(real))
     kept = balance.subsample(of_split["pair"], balance.cut_dominant(of_split["pair"].tolist()), 0)
-    assert found["test_swapped"]["balanced"] == pytest.approx(textbook(results, real, of_split["path"][kept]), abs=2e-6)
+    assert found["test_swapped"]["balanced"] == pytest.approx(
+        textbook(results, real, of_split["path"][kept]), abs=2e-6
+    )
     monkeypatch.setattr(library, "MOST", 5)
     first, again, other = (score_fid(**tables, seed=seed)["test_seen"] for seed in (0, 0, 1))
-    assert first == again != other and first["about"].startswith("5 generated") and "too few for 6" in first["about"]
+    assert (
+        first == again != other
+        and first["about"].startswith("5 generated")
+        and "too few for 6" in first["about"]
+    )
     # The distance of features that are not numbers would be 0, the best.
-    monkeypatch.setattr(Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan))
-    with pytest.raises(UserError, match="features of an image are NaN or infinite; check the weights"):
+    monkeypatch.setattr(
+        Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan)
+    )
+    with pytest.raises(
+        UserError, match="features of an image are NaN or infinite; check the weights"
+    ):
         score_fid(**tables)
 
 
@@ -73,7 +94,9 @@ def test_bad_weights(tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "other.pth")
     (tmp_path / "trap.pth").write_bytes(pickle.dumps(print, protocol=2))
     (tmp_path / "cut.pth").write_bytes(b"half")
-    messages = dict.fromkeys(("other", "trap", "cut"), "not the Inception network's weights") | {"none": "no such file"}
+    messages = dict.fromkeys(("other", "trap", "cut"), "not the Inception network's weights") | {
+        "none": "no such file"
+    }
     for name, message in messages.items():
         with pytest.raises(UserError, match=rf"{name}\.pth: .*{message}"):
             load_inception(str(tmp_path / f"{name}.pth"), tmp_path)

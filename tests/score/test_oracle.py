@@ -24,21 +24,30 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
     # Equal shares are equal floats.
     scenes = pd.DataFrame({f"p{i}:color": ["red"] for i in range(9)})
     captions = [
-        frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true)) for true in (1, 2, 3)
+        frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true))
+        for true in (1, 2, 3)
     ]
     assert len(set(fraction_true(scenes, captions)(np.array([0]))[0])) == 1
     rows = [
-        ("a", 0, "wing", "color", "red", 2, 5), ("a", 0, "bill", "shape", "long", 15, 19),
-        ("a", 1, "wing", "color", "red", 2, 5), ("b", 0, "tail", "color", "red", 2, 5),
-    ]  # fmt: skip
-    facts = pd.DataFrame(rows, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"])
+        ("a", 0, "wing", "color", "red", 2, 5),
+        ("a", 0, "bill", "shape", "long", 15, 19),
+        ("a", 1, "wing", "color", "red", 2, 5),
+        ("b", 0, "tail", "color", "red", 2, 5),
+    ]
+    facts = pd.DataFrame(
+        rows, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]
+    )
     changes = [{"noun": "wing", "original_adj": "red", "new_adj": "blue", "start": 2, "end": 5}]
     swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "changes": [changes]})
     oracle = Oracle(facts, facts, facts, swapped, swapped)
     changed = frozenset({("wing", "color", "blue"), ("bill", "shape", "long")})
     assert oracle.swapped == {("a", 0): changed} and oracle.of_variants == [changed]
-    assert oracle.original["a", 0] == frozenset({("wing", "color", "red"), ("bill", "shape", "long")})
-    entries = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "draw": [0], "path": ["made/a.png"]})
+    assert oracle.original["a", 0] == frozenset(
+        {("wing", "color", "red"), ("bill", "shape", "long")}
+    )
+    entries = pd.DataFrame(
+        {"image_id": ["a"], "caption_id": [0], "draw": [0], "path": ["made/a.png"]}
+    )
     scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
     images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
     part = EntrySet("test_seen", "test_seen", "original", entries, entries)
@@ -50,13 +59,18 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
 
 
 def test_scores_of_the_run(first_run: Project) -> None:
-    """A faithful drawing reaches the ceiling; one that ignores the swap does not; real images show their own scene."""
+    """A faithful drawing reaches the ceiling; one that ignores the swap does not; real images show
+    their own scene.
+    """
     folder = first_run.root / "results/sketch/color/scores/oracle"
     of = {
-        name: read_json(folder / name / "summary.json")["scores"] for name in ("faithful", "memorizer", "photographs")
+        name: read_json(folder / name / "summary.json")["scores"]
+        for name in ("faithful", "memorizer", "photographs")
     }
     for score in of["faithful"]:
-        assert score["true_captions"] == 1 and score["exact"] == pytest.approx(score["ceiling"], abs=2e-6)
+        assert score["true_captions"] == 1 and score["exact"] == pytest.approx(
+            score["ceiling"], abs=2e-6
+        )
         table = pd.read_parquet(folder / "faithful" / f"{score['set']}.parquet")
         assert (table["p_beaten"] == 0).all() and (table["similarity"] == 1).all()
         if score["prompts"] != "swapped" or score["split"] == "test_swapped":

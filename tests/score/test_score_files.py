@@ -20,7 +20,9 @@ COLORS = ["red", "blue", "green", "black", "white", "brown"]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve drawn birds, with two captions and a variant of each, and a judge with random weights."""
+    """Twelve drawn birds, with two captions and a variant of each, and a judge with random
+    weights.
+    """
     folder = tmp_path_factory.mktemp("files")
     (folder / "images").mkdir()
     rows, variants = [], []
@@ -37,17 +39,26 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pd.DataFrame(variants, columns=["image_id", "caption_id", "text"]).to_json(
         folder / "variants.jsonl", orient="records", lines=True
     )
-    save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge")
+    save_judge(
+        build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge"
+    )
     return folder
 
 
 def command(place: Path, **options: object) -> ScoreFiles:
-    given = {"entries": place / "entries.csv", "judge": place / "judge", "threads": 1, "device": "cpu"} | options
+    given = {
+        "entries": place / "entries.csv",
+        "judge": place / "judge",
+        "threads": 1,
+        "device": "cpu",
+    } | options
     flags = [f"--{name}={value}" for name, value in given.items()]
     return parse(ScoreFiles, flags, "compclip score")
 
 
-def test_the_figures_are_those_of_the_library(place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_library(
+    place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     output = tmp_path / "scores.csv"
     main(command(place, variants=place / "variants.jsonl", candidates=5, output=output))
     entries = pd.read_csv(place / "entries.csv", dtype=str)
@@ -65,7 +76,9 @@ def test_the_figures_are_those_of_the_library(place: Path, capsys: pytest.Captur
         str(output),
     ]
     assert f"R-precision (5 candidates): {100 * scores.r_precision.value:.1f} % [" in printed[0]
-    assert pd.read_csv(output)["expected_top1"].mean() == pytest.approx(scores.r_precision.value, abs=1e-6)
+    assert pd.read_csv(output)["expected_top1"].mean() == pytest.approx(
+        scores.r_precision.value, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,14 +86,20 @@ def test_the_figures_are_those_of_the_library(place: Path, capsys: pytest.Captur
     [
         ("entries", "path,image_id\na.png,1\n", "no column 'text'"),
         ("entries", "path,image_id,text\na.png,1,red\n,2,blue\n", "line 3: no path"),
-        ("entries", "path,image_id,text,draw\na.png,1,red,first\n", "line 2: draw is not a whole number"),
+        (
+            "entries",
+            "path,image_id,text,draw\na.png,1,red,first\n",
+            "line 2: draw is not a whole number",
+        ),
         ("entries", "path,image_id,text\n", "no rows"),
         ("captions", "image_id,text\n1,\n", "line 2: no text"),
         ("variants", "image_id,text\n1,red\n", "no column 'caption_id'"),
         ("captions", "image_id,text\n1,\u200b \n", "line 2: no text"),
     ],
 )
-def test_a_bad_row_is_named(name: str, content: str, error: str, place: Path, tmp_path: Path) -> None:
+def test_a_bad_row_is_named(
+    name: str, content: str, error: str, place: Path, tmp_path: Path
+) -> None:
     file = tmp_path / f"{name}.csv"
     file.write_text(content)
     with pytest.raises(UserError) as raised:

@@ -1,4 +1,6 @@
-"""The whole step on a tiny data set with a judge that can read, against a naive count; pools of distractors."""
+"""The whole step on a tiny data set with a judge that can read, against a naive count; pools of
+distractors.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -52,7 +54,11 @@ def naive(
     for image in classes.index:
         mine, other = classes[row.image_id], classes[image]
         same = image == row.image_id if pd.isna(mine) else mine == other
-        if splits[image] != source or same or (split == "test_swapped" and image not in set(swapped["image_id"])):
+        if (
+            splits[image] != source
+            or same
+            or (split == "test_swapped" and image not in set(swapped["image_id"]))
+        ):
             continue
         texts = captions.loc[captions["image_id"] == image, "text"]
         if swapped_distractors:
@@ -78,7 +84,9 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
         asked = prompts[prompts["split"] == split].set_index(["image_id", "caption_id"])["text"]
         assert table["image_id"].is_monotonic_increasing
         without = table[table["similarity"].isna()]
-        assert (without[["p_beaten", "p_tied", "expected_top1", "hit"]] == [1, 0, 0, False]).all(axis=None)
+        assert (without[["p_beaten", "p_tied", "expected_top1", "hit"]] == [1, 0, 0, False]).all(
+            axis=None
+        )
         assert len(without) == 2 * (name == "test_seen")
         for row in table.dropna(subset="similarity").itertuples():
             own = asked[row.image_id, row.caption_id]
@@ -90,53 +98,91 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (0, "train", 5)
 
 
-def test_a_reader_wins_also_with_plain_tables_and_similarities(tmp_path: Path, judge: FakeJudge) -> None:
+def test_a_reader_wins_also_with_plain_tables_and_similarities(
+    tmp_path: Path, judge: FakeJudge
+) -> None:
     results = build(tmp_path)
     folder, summary = run(results, "good")
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
-    swapped = pd.read_parquet(results / "d" / "color" / "swapped.parquet").set_index(["image_id", "caption_id"])
+    swapped = pd.read_parquet(results / "d" / "color" / "swapped.parquet").set_index(
+        ["image_id", "caption_id"]
+    )
     for score in summary["scores"]:
         entries = prompts[prompts["split"] == score["split"]].set_index(["image_id", "caption_id"])
         if (score["split"], score["prompts"]) == ("test_seen", "swapped"):
             entries = entries[entries.index.isin(swapped.index)]
         blind = np.mean([FakeJudge.embed(text) for text in entries["text"]], axis=0)
-        chances = [naive(results, r, score["split"], r.text, blind) for r in entries.reset_index().itertuples()]
-        assert score["blind_control"] == pytest.approx(expected_top1(*np.transpose(chances), 5).mean(), abs=2e-6)
+        chances = [
+            naive(results, r, score["split"], r.text, blind)
+            for r in entries.reset_index().itertuples()
+        ]
+        assert score["blind_control"] == pytest.approx(
+            expected_top1(*np.transpose(chances), 5).mean(), abs=2e-6
+        )
     scores = {(s["set"], s["prompts"]): s for s in summary["scores"]}
     assert set(scores) == {
-        ("test_seen", "pairs"), ("test_seen", "swapped"), ("test_unseen", "pairs"), ("test_swapped", "swapped"),
-    }  # fmt: skip
+        ("test_seen", "pairs"),
+        ("test_seen", "swapped"),
+        ("test_unseen", "pairs"),
+        ("test_swapped", "swapped"),
+    }
     for score in scores.values():
         assert score["exact"] > max(0.6, score["blind_control"] + 0.15)
         assert abs(score["exact"] - score["sampled_mean"]) < 0.25
     assert scores["test_seen", "swapped"]["judged"] == 12
     assert scores["test_swapped", "swapped"]["balance"]["cut"]
     assert scores["test_seen", "pairs"]["pool"] == {
-        "images": 12, "captions": 24, "distinct": scores["test_seen", "pairs"]["pool"]["distinct"],
-        "eligible_least": 16, "entries_with_fewer_than_candidates": 0,
-    }  # fmt: skip
+        "images": 12,
+        "captions": 24,
+        "distinct": scores["test_seen", "pairs"]["pool"]["distinct"],
+        "eligible_least": 16,
+        "entries_with_fewer_than_candidates": 0,
+    }
     place = results / "d" / "color"
     captions, prompts = read(results / "d/captions.parquet"), read(place / "prompts.parquet")
     prompts = prompts.assign(path=f"{place}/generated/good/images/" + prompts["file_name"])
     by_split = captions.merge(read(place / "splits.parquet"), on="image_id").groupby("split")
-    columns = ["image_id", "caption_id", "similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjective_first"]
-    entries = {split: prompts[prompts["split"] == split] for split in ("test_seen", "test_unseen", "test_swapped")}
-    for split, variants in (("test_unseen", None), ("test_swapped", read(place / "variants.parquet"))):
+    columns = [
+        "image_id",
+        "caption_id",
+        "similarity",
+        "p_beaten",
+        "p_tied",
+        "expected_top1",
+        "hit",
+        "adjective_first",
+    ]
+    entries = {
+        split: prompts[prompts["split"] == split]
+        for split in ("test_seen", "test_unseen", "test_swapped")
+    }
+    for split, variants in (
+        ("test_unseen", None),
+        ("test_swapped", read(place / "variants.parquet")),
+    ):
         pool = by_split.get_group("test_seen" if split == "test_swapped" else split)
-        found = score_with_judge(entries[split], judge, pool, variants, scoring=Scoring(candidates=5))
-        pd.testing.assert_frame_equal(found.table[columns], read(folder / f"{split}.parquet")[columns])
+        found = score_with_judge(
+            entries[split], judge, pool, variants, scoring=Scoring(candidates=5)
+        )
+        pd.testing.assert_frame_equal(
+            found.table[columns], read(folder / f"{split}.parquet")[columns]
+        )
     pool = by_split.get_group("test_unseen").reset_index(drop=True)
     asked = entries["test_unseen"].sort_values(["image_id", "caption_id"])
     texts, shown = (np.stack([*map(FakeJudge.embed, table["text"])]) for table in (pool, asked))
     # Element by element, because a matrix product may round equal captions differently.
     similarity = (shown[:, None] * texts).sum(axis=2)
-    plain = r_precision(similarity, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
+    plain = r_precision(
+        similarity, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5
+    )
     table = read(folder / "test_unseen.parquet")
     np.testing.assert_allclose(plain.expected, table["expected_top1"], atol=1e-6)
     assert plain.hit.tolist() == table["hit"].tolist()
 
 
-def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path, judge: FakeJudge) -> None:
+def test_generators_and_judges_together_are_scored_as_each_alone(
+    tmp_path: Path, judge: FakeJudge
+) -> None:
     """The captions are encoded once; what is done when a later generator fails has been written."""
     results = build(tmp_path)
     alone = {name: run(results, name, output=name)[0] for name in ("good", "partial")}
@@ -151,7 +197,8 @@ def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path,
     with pytest.raises(FileNotFoundError):
         main(make_job(results, *alone, scores=tmp_path / "broken"))
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
-    # Each judge has its folder of scores and its health; captions and images of health are those of scores.
+    # Each judge has its folder of scores and its health; captions and images of health are those of
+    # scores.
     job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cool")
     job.params.judges, job.params.as_asked = ["4", "7"], "good"
     job.input.judges *= 2
@@ -162,15 +209,23 @@ def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path,
     assert len(judge.texts_seen) == len(set(judge.texts_seen))
     for folder in (tmp_path / "first", tmp_path / "second"):
         assert read_json(folder / "summary.json") == read_json(alone["good"] / "summary.json")
-        assert (folder / "test_seen.parquet").read_bytes() == (alone["good"] / "test_seen.parquet").read_bytes()
+        assert (folder / "test_seen.parquet").read_bytes() == (
+            alone["good"] / "test_seen.parquet"
+        ).read_bytes()
     one, two = map(read_json, job.output.health)
     assert one == two and one["judge_hash"] == judge.hash
     # The reader chooses the adjective of each drawn caption that has variants.
-    assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
+    assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"][
+        "seen"
+    ] == {"n": 0}
 
 
-def test_candidates_are_bounded_and_missing_images_counted(tmp_path: Path, judge: FakeJudge) -> None:
-    """As many candidates as the smallest split allows; more are refused before anything is encoded."""
+def test_candidates_are_bounded_and_missing_images_counted(
+    tmp_path: Path, judge: FakeJudge
+) -> None:
+    """As many candidates as the smallest split allows; more are refused before anything is
+    encoded.
+    """
     results = build(tmp_path)
     _, summary = run(results, "good", candidates=None)
     least = min(score["pool"]["eligible_least"] for score in summary["scores"])
@@ -184,24 +239,37 @@ def test_candidates_are_bounded_and_missing_images_counted(tmp_path: Path, judge
         run(build(tmp_path / "alone", classes=1), "good")
     _, summary = run(results, "partial")
     seen = summary["scores"][0]
-    assert seen["set"] == "test_seen" and seen["judged"] == 24 and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    assert (
+        seen["set"] == "test_seen"
+        and seen["judged"] == 24
+        and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    )
     assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
     file = results / "d/color/generated/good/manifest.parquet"
     manifest = pd.read_parquet(file)
     write_table(manifest.iloc[3:], file, MANIFEST)
     _, summary = run(results, "good", output="short")
     assert sum(len(s["missing"]) for s in summary["scores"]) == 3
-    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
+    write_table(
+        manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST
+    )
     folder, summary = run(results, "good", output="none")
-    assert {s["exact"] for s in summary["scores"]} == {0} and len(summary["scores"][0]["missing"]) == 24
+    assert {s["exact"] for s in summary["scores"]} == {0} and len(
+        summary["scores"][0]["missing"]
+    ) == 24
     wrong = read_table(folder / "test_seen.parquet", SCORES)
     assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
 
 
-def test_draws_are_entries_of_one_image_and_nothing_may_be_swapped(tmp_path: Path, judge: FakeJudge) -> None:
+def test_draws_are_entries_of_one_image_and_nothing_may_be_swapped(
+    tmp_path: Path, judge: FakeJudge
+) -> None:
     results = build(tmp_path)
     place = results / "d/color"
-    for file, schema in ((place / "prompts.parquet", PROMPTS), (place / "generated/good/manifest.parquet", MANIFEST)):
+    for file, schema in (
+        (place / "prompts.parquet", PROMPTS),
+        (place / "generated/good/manifest.parquet", MANIFEST),
+    ):
         table = pd.read_parquet(file)
         second = table.assign(draw=1)
         if "file_name" in table:
@@ -217,7 +285,9 @@ def test_draws_are_entries_of_one_image_and_nothing_may_be_swapped(tmp_path: Pat
     results = build(tmp_path / "plain")
     for name, schema in (("prompts", PROMPTS), ("generated/good/manifest", MANIFEST)):
         table = pd.read_parquet(results / f"d/color/{name}.parquet")
-        write_table(table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema)
+        write_table(
+            table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema
+        )
     swapped = pd.read_parquet(results / "d/color/swapped.parquet")
     write_table(swapped.iloc[:0], results / "d/color/swapped.parquet", SWAPPED)
     folder, summary = run(results, "good", distractors=["original", "swapped"])
@@ -229,7 +299,9 @@ def test_draws_are_entries_of_one_image_and_nothing_may_be_swapped(tmp_path: Pat
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, pd.DataFrame]:
     results = build(tmp_path)
-    found = {name: pd.read_parquet(results / "d" / f"{name}.parquet") for name in ("captions", "images")}
+    found = {
+        name: pd.read_parquet(results / "d" / f"{name}.parquet") for name in ("captions", "images")
+    }
     for name in ("splits", "swapped", "prompts"):
         found[name] = pd.read_parquet(results / "d" / "color" / f"{name}.parquet")
     return found
@@ -255,28 +327,43 @@ def test_pools_by_split(tables: dict[str, pd.DataFrame]) -> None:
     # As the released code draws them: what was swapped, as it was before.
     published = pool("test_swapped", "published")
     assert published[["image_id", "caption_id"]].equals(others[["image_id", "caption_id"]])
-    assert published.merge(captions, on=["image_id", "caption_id", "text"]).shape[0] == len(published) == 10
+    assert (
+        published.merge(captions, on=["image_id", "caption_id", "text"]).shape[0]
+        == len(published)
+        == 10
+    )
 
 
-def test_an_image_without_class_is_its_own_and_a_pool_not_empty(tables: dict[str, pd.DataFrame]) -> None:
-    captions = pd.DataFrame({"image_id": ["a", "a", "b", "c", "image a"], "class_id": [None, None, "x", "x", "a"]})
+def test_an_image_without_class_is_its_own_and_a_pool_not_empty(
+    tables: dict[str, pd.DataFrame],
+) -> None:
+    captions = pd.DataFrame(
+        {"image_id": ["a", "a", "b", "c", "image a"], "class_id": [None, None, "x", "x", "a"]}
+    )
     classes = class_names(captions)
     assert classes["b"] == classes["c"] != classes["a"]
     assert len(set(classes)) == 3
     captions = tables["captions"]
     entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
     with pytest.raises(UserError, match="no captions"):
-        number_set(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))
+        number_set(
+            EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]),
+            class_names(captions),
+        )
 
 
 @pytest.fixture
 def asked(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Entries with ids that numbers would lose, each with an image that shows its text, and a variant of each."""
+    """Entries with ids that numbers would lose, each with an image that shows its text, and a
+    variant of each.
+    """
     texts = [f"a {color} {part}" for color in ("red", "blue", "green") for part in ("wing", "bill")]
     ids = [f"{n:04d}" for n in range(len(texts))]
     for name, text in zip(ids, texts, strict=True):
         (tmp_path / name).write_text(text)
-    entries = pd.DataFrame({"image_id": ids, "caption_id": 0, "text": texts, "path": [str(tmp_path / i) for i in ids]})
+    entries = pd.DataFrame(
+        {"image_id": ids, "caption_id": 0, "text": texts, "path": [str(tmp_path / i) for i in ids]}
+    )
     return entries, entries[["image_id", "caption_id"]].assign(text="a black tail")
 
 
@@ -284,11 +371,19 @@ def test_entries_and_variants_join_or_are_named(asked: tuple[pd.DataFrame, pd.Da
     entries, variants = asked
     assert score_with_judge(entries, FakeJudge(), entries, variants).adjective_accuracy.value == 1
     numbers = entries["image_id"].astype(int)
-    for given, name in (({"entries": entries.assign(image_id=numbers)}, "entries"),
-                        ({"variants": variants.assign(image_id=numbers)}, "variants")):  # fmt: skip
+    for given, name in (
+        ({"entries": entries.assign(image_id=numbers)}, "entries"),
+        ({"variants": variants.assign(image_id=numbers)}, "variants"),
+    ):
         with pytest.raises(UserError) as raised:
             score_with_judge(
-                **{"entries": entries, "judge": FakeJudge(), "captions": entries, "variants": variants} | given
+                **{
+                    "entries": entries,
+                    "judge": FakeJudge(),
+                    "captions": entries,
+                    "variants": variants,
+                }
+                | given
             )
         assert str(raised.value).startswith(f"{name}: ") and AS_TEXT in str(raised.value)
     for column, values, fault in (
@@ -297,17 +392,30 @@ def test_entries_and_variants_join_or_are_named(asked: tuple[pd.DataFrame, pd.Da
         ("text", [" ", *entries["text"][1:]], "entries: column text: row 0: blank text"),
         ("path", ["nowhere", *entries["path"][1:]], "entries: row 0: nowhere: no such image file"),
         ("path", ["/", *entries["path"][1:]], "entries: row 0: /: no such image file"),
-        ("path", ["/dev/zero", *entries["path"][1:]], "entries: row 0: /dev/zero: no such image file"),
+        (
+            "path",
+            ["/dev/zero", *entries["path"][1:]],
+            "entries: row 0: /dev/zero: no such image file",
+        ),
         ("image_id", "0000", "entries: row 1: expected each caption once"),
     ):
         with pytest.raises(UserError, match=fault):
             score_with_judge(entries.assign(**{column: values}), FakeJudge(), entries)
     for wrong, fault in (
         (variants.assign(caption_id=7), "variants: .*not among the entries and captions"),
-        (variants.assign(text=entries["text"].str.upper() + " "), "variants: .*equals its entry's text"),
-        (variants.assign(text=entries["text"].str.replace(" ", "\u00a0")), "variants: .*equals its entry's text"),
+        (
+            variants.assign(text=entries["text"].str.upper() + " "),
+            "variants: .*equals its entry's text",
+        ),
+        (
+            variants.assign(text=entries["text"].str.replace(" ", "\u00a0")),
+            "variants: .*equals its entry's text",
+        ),
         (variants.assign(text="\u200b" + entries["text"]), "variants: .*equals its entry's text"),
-        (variants.assign(text=entries["text"].str.replace("a", "\uff41")), "variants: .*equals its entry's text"),
+        (
+            variants.assign(text=entries["text"].str.replace("a", "\uff41")),
+            "variants: .*equals its entry's text",
+        ),
         (pd.concat([variants, variants]), "variants: duplicate"),
         (variants.drop(columns="caption_id"), "variants: no column caption_id"),
     ):
@@ -337,7 +445,9 @@ def test_equal_images_and_repeated_rows_are_said(
         Path(file).write_text("a red wing")
     score_with_judge(entries, FakeJudge())
     assert "6 of 6 rows have the image of another image_id, the first 0" in caplog.text
-    score_with_judge(pd.concat([entries, entries[:1].assign(caption_id=1)], ignore_index=True), FakeJudge())
+    score_with_judge(
+        pd.concat([entries, entries[:1].assign(caption_id=1)], ignore_index=True), FakeJudge()
+    )
     assert "1 of 7 rows repeat an image and its text, the first 6" in caplog.text
 
 
@@ -349,7 +459,12 @@ def test_truncated_texts_are_counted_and_said(
 
     entries, variants = asked
     summary = score_with_judge(entries, Short(), None, variants).summary
-    assert (summary["texts"], summary["truncated_texts"]) == (7, 0) and "longer than" not in caplog.text
-    summary = score_with_judge(entries, Short(), None, variants.assign(text="a very long black tail")).summary
+    assert (summary["texts"], summary["truncated_texts"]) == (
+        7,
+        0,
+    ) and "longer than" not in caplog.text
+    summary = score_with_judge(
+        entries, Short(), None, variants.assign(text="a very long black tail")
+    ).summary
     assert (summary["texts"], summary["truncated_texts"]) == (7, 1)
     assert "1 of 7 captions are longer than the model reads" in caplog.text

@@ -20,7 +20,9 @@ PARTS = ("wing", "bill", "tail")
 
 
 class FakeJudge:
-    """Embeds a text as the sum of its words' random directions; an image is embedded as the text in its file."""
+    """Embeds a text as the sum of its words' random directions; an image is embedded as the text in
+    its file.
+    """
 
     name, hash, device = "fake", "0123456789abcdef", "cpu"
     preprocess = type("Preprocess", (), {"cfg": {}, "crop": None})
@@ -45,16 +47,21 @@ class FakeJudge:
         self.texts_seen += texts
         return np.stack([self.embed(text) for text in texts])
 
-    def encode_images(self, items: Sequence[tuple[Path, object]], batch: int, *others: "FakeJudge") -> np.ndarray:
+    def encode_images(
+        self, items: Sequence[tuple[Path, object]], batch: int, *others: "FakeJudge"
+    ) -> np.ndarray:
         self.images_seen += items
-        return np.hstack([[judge.embed(path.read_text()) for path, _ in items] for judge in (self, *others)])
+        return np.hstack(
+            [[judge.embed(path.read_text()) for path, _ in items] for judge in (self, *others)]
+        )
 
 
 def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
-    """Results of all stages before ``score``: dataset ``d``, composition ``color``, generators good and partial.
+    """Results of all stages before ``score``: dataset ``d``, composition ``color``, generators good
+    and partial.
 
-    Half of the images are test_seen, half test_unseen, two captions each; ``good`` draws the caption, ``partial``
-    some of it, and lacks two images. Returns the results folder.
+    Half of the images are test_seen, half test_unseen, two captions each; ``good`` draws the
+    caption, ``partial`` some of it, and lacks two images. Returns the results folder.
     """
     results = root / "results"
     place = results / "d" / "color"
@@ -81,15 +88,32 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     swapped = seen[seen["caption_id"] == 0].copy()
     old = swapped["text"].str.split().str[1]
     new = old.map({color: COLORS[(k + 1) % 4] for k, color in enumerate(COLORS)})
-    swapped["swapped_text"] = [t.replace(f"a {o}", f"a {n}", 1) for t, o, n in zip(swapped.text, old, new, strict=True)]
+    swapped["swapped_text"] = [
+        t.replace(f"a {o}", f"a {n}", 1) for t, o, n in zip(swapped.text, old, new, strict=True)
+    ]
     swapped["changes"] = [
-        [{"noun": "wing", "original_adj": o, "new_adj": n, "start": 2, "end": 2 + len(o), "new_start": 2}]
+        [
+            {
+                "noun": "wing",
+                "original_adj": o,
+                "new_adj": n,
+                "start": 2,
+                "end": 2 + len(o),
+                "new_start": 2,
+            }
+        ]
         for o, n in zip(old, new, strict=True)
     ]
     swapped["pair"], swapped["exclusive"] = new + "_wing", True
     plain = captions.merge(splits, on="image_id").assign(pair=None)
-    prompts = pd.concat([plain, swapped.assign(split="test_swapped", text=swapped["swapped_text"])]).assign(draw=0)
-    parts_of_name = prompts["split"], prompts["image_id"], prompts["caption_id"].astype(str) + ".png"
+    prompts = pd.concat(
+        [plain, swapped.assign(split="test_swapped", text=swapped["swapped_text"])]
+    ).assign(draw=0)
+    parts_of_name = (
+        prompts["split"],
+        prompts["image_id"],
+        prompts["caption_id"].astype(str) + ".png",
+    )
     prompts["file_name"] = ["/".join(words) for words in zip(*parts_of_name, strict=True)]
     prompts = prompts.astype({"pair": "str"})[list(tables.PROMPTS.columns)]
     write_table(captions, results / "d" / "captions.parquet", tables.CAPTIONS)
@@ -97,7 +121,10 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     write_table(splits, place / "splits.parquet", tables.SPLIT)
     write_table(swapped[list(tables.SWAPPED.columns)], place / "swapped.parquet", tables.SWAPPED)
     write_table(variants(swapped), place / "variants.parquet", tables.VARIANTS)
-    for name, schema in (("pairs", tables.PAIRS), ("ranking", tables.RANKING)):  # for the judge's health alone
+    for name, schema in (
+        ("pairs", tables.PAIRS),
+        ("ranking", tables.RANKING),
+    ):  # for the judge's health alone
         write_table(empty_table(schema), place / f"{name}.parquet", schema)
     write_json({"pairs": ["red_wing"]}, place / "heldout.json")
     write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
@@ -136,24 +163,42 @@ def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
     return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
 
 
-def make_job(results: Path, *generators: str, scores: Path, judge: Path = Path("unused"), **more: Any) -> Job:
-    """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring`` settings of its section.
+def make_job(
+    results: Path, *generators: str, scores: Path, judge: Path = Path("unused"), **more: Any
+) -> Job:
+    """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring``
+    settings of its section.
 
-    ``scores`` is the folder of the only generator, or that of a folder for each; health.json is beside it.
+    ``scores`` is the folder of the only generator, or that of a folder for each; health.json is
+    beside it.
     """
     dataset, place = results / "d", results / "d" / "color"
     inputs: dict[str, Any] = {name: dataset / f"{name}.parquet" for name in ("captions", "images")}
     names = ("pairs", "ranking", "splits", "swapped", "prompts", "variants")
-    inputs |= {name: place / f"{name}.parquet" for name in names} | {"heldout": place / "heldout.json"}
+    inputs |= {name: place / f"{name}.parquet" for name in names} | {
+        "heldout": place / "heldout.json"
+    }
     manifests = [place / "generated" / generator / "manifest.parquet" for generator in generators]
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
     params = {
-        "scoring": Scoring.model_validate(scoring).model_dump(), "serves": dict.fromkeys(generators, tables.TESTS),
-        "results": results, "dataset": "d", "prompts": "pairs", "train_on": "train", "halves": 0, "seed": 0,
-        "batch": 256, "device": "cpu", "cache": results.parent / "cache", "judges": ["0"],
-        "as_asked": None, "loss": 0.15,
-    }  # fmt: skip
-    output: dict[str, Any] = {"scores": [scores / name for name in generators] if len(generators) > 1 else [scores]}
+        "scoring": Scoring.model_validate(scoring).model_dump(),
+        "serves": dict.fromkeys(generators, tables.TESTS),
+        "results": results,
+        "dataset": "d",
+        "prompts": "pairs",
+        "train_on": "train",
+        "halves": 0,
+        "seed": 0,
+        "batch": 256,
+        "device": "cpu",
+        "cache": results.parent / "cache",
+        "judges": ["0"],
+        "as_asked": None,
+        "loss": 0.15,
+    }
+    output: dict[str, Any] = {
+        "scores": [scores / name for name in generators] if len(generators) > 1 else [scores]
+    }
     output["health"] = [scores.parent / "health.json"]
     inputs |= {"manifests": manifests, "judges": [judge]}
     result = job(inputs, output, wildcards={"composition": "color"}, **params | more)

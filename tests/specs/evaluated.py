@@ -16,14 +16,22 @@ from tests.score.world import FakeJudge
 
 TINY = {
     "embed_dim": 16,
-    "vision_cfg": {"tower": "conv", "image_size": 32, "widths": [8, 16], "depths": [0, 1], "features": 16},
+    "vision_cfg": {
+        "tower": "conv",
+        "image_size": 32,
+        "widths": [8, 16],
+        "depths": [0, 1],
+        "features": 16,
+    },
     "text_cfg": {"tower": "words", "context_length": 8, "width": 16, "hidden": 16, "window": 3},
 }
 WORDS = "red blue green black wing bill tail bird with a and"
 
 
 def real_judge(folder: Path, seed: int = 0) -> Path:
-    """Return the folder of an untrained judge that reads real images and eight tokens, with the vocabulary WORDS."""
+    """Return the folder of an untrained judge that reads real images and eight tokens, with the
+    vocabulary WORDS.
+    """
     from compclip.clip.model import build, save_judge
     from compclip.judge.config import JudgeConfig
 

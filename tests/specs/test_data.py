@@ -1,4 +1,6 @@
-"""Long captions for training: layouts of sources, skipped examples, the order of an epoch, and their chunks."""
+"""Long captions for training: layouts of sources, skipped examples, the order of an epoch, and
+their chunks.
+"""
 
 import itertools
 import json
@@ -22,8 +24,15 @@ TEXTS = [f"A bird with {n} wings is sitting on a branch." for n in range(7)]
 
 
 def record(image: object, text: object) -> dict[str, Any]:
-    turns = [{"from": "human", "value": "What do you see?\n<image>"}, {"from": "gpt", "value": text}]
-    return {"id": "17", "image": image, "conversations": [*turns, {"from": "gpt", "value": "And more."}]}
+    turns = [
+        {"from": "human", "value": "What do you see?\n<image>"},
+        {"from": "gpt", "value": text},
+    ]
+    return {
+        "id": "17",
+        "image": image,
+        "conversations": [*turns, {"from": "gpt", "value": "And more."}],
+    }
 
 
 def pictures(folder: Path) -> list[str]:
@@ -48,7 +57,10 @@ def write(source: Path, names: list[str]) -> Path:
 
 
 def cut(folder: Path, source: Path) -> LongExamples:
-    output, settings = folder / "one.parquet", {"model": "en_core_web_sm", "cache": folder / "cache"}
+    output, settings = (
+        folder / "one.parquet",
+        {"model": "en_core_web_sm", "cache": folder / "cache"},
+    )
     cut_captions.main(job({"examples": source, "images": folder}, {"captions": output}, **settings))
     return LongExamples(pd.read_parquet(output), folder)
 
@@ -74,20 +86,30 @@ def test_other_pictures_of_the_same_names_and_sizes_give_another_table(tmp_path:
     assert tables[0] == tables[1] != tables[2]
 
 
-def test_skipped_examples_are_named_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_examples_are_named_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     names = pictures(tmp_path)
     (tmp_path / names[1]).write_bytes((tmp_path / names[1]).read_bytes()[:40])
     (tmp_path / names[2]).write_text("no image")
     (tmp_path / names[3]).unlink()
     records = [
         *(record(name, text) for name, text in zip(names[:5], TEXTS, strict=False)),
-        record(names[5], " "), record(names[6], None), {"image": names[0]}, {"image": names[0], "conversations": 3},
-        record(None, "text alone"), record("../secret.png", "a bird"), record("/etc/passwd", "a bird"),
-    ]  # fmt: skip
+        record(names[5], " "),
+        record(names[6], None),
+        {"image": names[0]},
+        {"image": names[0], "conversations": 3},
+        record(None, "text alone"),
+        record("../secret.png", "a bird"),
+        record("/etc/passwd", "a bird"),
+    ]
     (tmp_path / "s.json").write_text(json.dumps(records))
     examples = cut(tmp_path, tmp_path / "s.json")
     assert f"skipped: record 2 ({names[1]}): not a readable image" in caplog.text
-    assert [examples[n].text for n in range(len(examples))] == [TEXTS[0], TEXTS[4]] and examples.skipped == 10
+    assert [examples[n].text for n in range(len(examples))] == [
+        TEXTS[0],
+        TEXTS[4],
+    ] and examples.skipped == 10
     faults = pd.read_parquet(tmp_path / "one.parquet")["fault"]
     kinds = faults.str.split(" (", regex=False).str[0].value_counts().to_dict()
     assert kinds == {"": 2, "names no image": 1, "no caption": 4, "not a readable image": 5}
@@ -105,7 +127,11 @@ def test_skipped_examples_are_named_and_counted(tmp_path: Path, caplog: pytest.L
         ("s.json", '[{"image": "a.png", "image": "b.png"}]', "duplicate key 'image'"),
         ("s.json", '{"a": 1}', "expected a list of objects"),
         ("s.json", "[3]", "expected a list of objects"),
-        ("s.json", json.dumps([record("gone.png", "a bird")]), "none of 1 examples is usable; check that this"),
+        (
+            "s.json",
+            json.dumps([record("gone.png", "a bird")]),
+            "none of 1 examples is usable; check that this",
+        ),
         ("s.parquet", "PAR1 no", "not a readable Parquet file"),
         ("s.csv", "url,text\na,b\n", "no column 'image'"),
         ("s.tar", "", "unknown format '.tar'"),
@@ -132,7 +158,8 @@ MARKED = [
     # Relative clauses, participles, adverbial clauses.
     "The bus |, which is adorned with a white stripe |, is followed closely | by a black taxi.",
     "a bird | that rests on a branch | has wings | that are brown | and has a red nape .",
-    "The waves | in the distance | are small |, suggesting that the photo was taken | in the late afternoon.",
+    "The waves | in the distance | are small |, suggesting that the photo was taken | in the late "
+    "afternoon.",
     # Coordination: adjectives before a noun stay together, after the verb they are details.
     "Slices of pork |, a soft-boiled egg |, and chopped scallions | are arranged neatly.",
     "a small bird | with black and white wings | is brown | and black.",
@@ -147,15 +174,16 @@ MARKED = [
     "Snow | covers the ground as far as the eye can see.",
     # Brackets and quotation marks stay whole.
     "A bowl of fruit | (apples, bananas and oranges) | sits | on a table.",
-    "A sign | on the wall | reads \"Bless this home\" | in cursive letters.",
-    "A British Shorthair cat | with plush, bluish-gray fur | is lounging | on a deep green velvet sofa. | The cat"
+    'A sign | on the wall | reads "Bless this home" | in cursive letters.',
+    "A British Shorthair cat | with plush, bluish-gray fur | is lounging | on a deep green velvet "
+    "sofa. | The cat"
     " | is partially tucked | under a multi-colored woven blanket | with fringed edges.",
     # What is not separated at all.
     "a small yellow bird",
     "...",
     # A number alone is not a chunk.
     "1. A yellow taxi. | 2. A man.",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +210,9 @@ def assert_cut_well(text: str, ends: list[int]) -> None:
         assert end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum())
 
 
-MARKS = "and , ; ( ) \" “ ” . ! … - — it which who that of from to 's 7 \n \t 黄色い鳥 Vogel".split(" ")
+MARKS = "and , ; ( ) \" “ ” . ! … - — it which who that of from to 's 7 \n \t 黄色い鳥 Vogel".split(
+    " "
+)
 WORDS = st.sampled_from([*CAT.split(), *MARKS])
 ANY_TEXT = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
 

@@ -22,17 +22,22 @@ from workflow_scripts.specs import describe_images
 def test_tables_of_the_small_run_and_of_another_seed(first_run: Project, tmp_path: Path) -> None:
     dataset = first_run.root / "results" / "sketch"
     examples, steps, captions, splits = (
-        read_table(dataset / "specs" / "0" / f"{name}.parquet", schema) for name, schema in DESCRIPTION_SCHEMAS.items()
+        read_table(dataset / "specs" / "0" / f"{name}.parquet", schema)
+        for name, schema in DESCRIPTION_SCHEMAS.items()
     )
     assert splits["split"].value_counts().to_dict() == {"train": 200, "test_seen": 40}
     names = splits.assign(image=splits["image_id"] + ".png").groupby("split")["image"].agg(set)
     assert set(examples["image"]) == names["train"] and set(steps["image"]) == names["test_seen"]
-    assert all((dataset / "images" / image).is_file() for image in (*examples["image"], *steps["image"]))
+    assert all(
+        (dataset / "images" / image).is_file() for image in (*examples["image"], *steps["image"])
+    )
     for _, of_image in steps.groupby("image"):
         assert of_image["step"].tolist() == list(range(14))
         assert of_image["negative"].isna().tolist() == [True] + 13 * [False]
         assert of_image["text"].is_monotonic_increasing  # each starts with the previous one
-    assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(splits["image_id"], SHORT_CAPTIONS)
+    assert captions.groupby("image_id").size().to_dict() == dict.fromkeys(
+        splits["image_id"], SHORT_CAPTIONS
+    )
     assert (captions["text"].str.count(r"\.") == SHORT).all()
     scenes = pd.read_parquet(dataset / "scenes.parquet").set_index("image_id")
     image, text = examples.iloc[0]
@@ -57,14 +62,26 @@ def test_table_figures_and_page_of_the_small_run(results: Path) -> None:
         rows = table[(table["judge"] == name) & (table["against"] == against)].set_index("measure")
         for measure in INTRINSIC_MEASURES:
             assert rows.loc[measure, [*judge[measure]]].to_dict() == judge[measure]
-    title, description = title_and_description((results / "figures" / "sketch_specs_measures.svg").read_bytes())
-    assert title == "How each judge tells right details from wrong ones" and "Neg, seed 0, contrastive: " in description
+    title, description = title_and_description(
+        (results / "figures" / "sketch_specs_measures.svg").read_bytes()
+    )
+    assert (
+        title == "How each judge tells right details from wrong ones"
+        and "Neg, seed 0, contrastive: " in description
+    )
     page = Page((results / "specs.html").read_text())
-    assert "was stretched from 77 to 248 positions" in page.text and "200 long captions" in page.text
+    assert (
+        "was stretched from 77 to 248 positions" in page.text and "200 long captions" in page.text
+    )
     shown = [attrs for tag, attrs in page.tags if tag == "img"]
     assert len(shown) == 1 and all((results / f["src"]).is_file() and f["alt"] for f in shown)
     lines = measure_lines(table.assign(value=0.01, low=-0.01, high=0.03), 0)
     names = ["loss of SPECS", "stretched, before training", "plain contrastive"]
-    assert [line.name for line in lines] == [*names, *(f"{names[0]} − {name}" for name in names[1:])]
+    assert [line.name for line in lines] == [
+        *names,
+        *(f"{names[0]} − {name}" for name in names[1:]),
+    ]
     # A difference of many is not bold.
-    assert {cell for line in lines for cell in line.cells} == {TableCell("1.0", "[−1.0, 3.0]", bold=False)}
+    assert {cell for line in lines for cell in line.cells} == {
+        TableCell("1.0", "[−1.0, 3.0]", bold=False)
+    }

@@ -28,7 +28,13 @@ VALUE = st.integers(0, 3)
 STEP = st.tuples(VALUE, st.none() | VALUE)
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(STEP, min_size=1, max_size=5)), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.lists(STEP, min_size=1, max_size=5)),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -> None:
     rows, expected = [], []
     for number, (image, steps) in enumerate(captions):
@@ -46,7 +52,11 @@ def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -
     assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
 
 
-SHOWN = {"a.png": "red wing blue bill", "b.png": "green tail black wing", "c.png": "blue bill green tail"}
+SHOWN = {
+    "a.png": "red wing blue bill",
+    "b.png": "green tail black wing",
+    "c.png": "blue bill green tail",
+}
 # in any order
 STEPS = """image,caption_id,step,text,negative
 c.png,0,1,bill tail,bill wing
@@ -75,7 +85,10 @@ def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: P
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
     # The only caption of c.png has two texts.
     (tmp_path / "a.png").unlink()
-    short = "captions has more than one increment, as the measures require; add captions with three texts or more"
+    short = (
+        "captions has more than one increment, as the measures require; add captions with "
+        "three texts or more"
+    )
     assert refused(lambda: run(tmp_path, path)).endswith(f"none of 1 readable {short}")
     (tmp_path / "c.png").unlink()
     message = refused(lambda: run(tmp_path, path))
@@ -91,7 +104,10 @@ def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: P
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
     assert "none of 0 captions" in refused(lambda: run(tmp_path, tmp_path / "t.csv"))
     for content, message in (
-        ("a.png,0,one,red\n", "line 2: step: expected a number; correct this row (1 rows are wrong)"),
+        (
+            "a.png,0,one,red\n",
+            "line 2: step: expected a number; correct this row (1 rows are wrong)",
+        ),
         ("a.png,0,1,red\na.png,0,1,red wing\n", "line 3: duplicate step of its caption"),
         ("a.png,0,1\n", "line 2: 3 values"),
         ("a.png, ,1,red\n", "line 2: no caption_id"),
@@ -103,15 +119,25 @@ def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: P
 def test_the_small_run(first_run: Project) -> None:
     """Means of the captions' measures, and paired differences of judges."""
     folder = first_run.root / "results" / "sketch" / "specs" / "0"
-    result, steps = read_json(folder / "intrinsic.json"), pd.read_parquet(folder / "similarities.parquet")
+    result, steps = (
+        read_json(folder / "intrinsic.json"),
+        pd.read_parquet(folder / "similarities.parquet"),
+    )
     captions = {name: score_captions(of_judge) for name, of_judge in steps.groupby("judge")}
     means = {name: of_judge[list(INTRINSIC_MEASURES)].mean() for name, of_judge in captions.items()}
     for judge in result["judges"]:
-        assert [judge[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx([*means[judge["folder"]]], abs=1e-6)
+        assert [judge[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx(
+            [*means[judge["folder"]]], abs=1e-6
+        )
     for difference in result["differences"]:
         gains = means[difference["a"]] - means[difference["b"]]
-        assert [difference[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx([*gains], abs=1e-6)
-        assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in INTRINSIC_MEASURES)
+        assert [difference[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx(
+            [*gains], abs=1e-6
+        )
+        assert all(
+            difference[m]["low"] < difference[m]["value"] < difference[m]["high"]
+            for m in INTRINSIC_MEASURES
+        )
     # A judge does not differ from itself in any resample.
     one = captions["specs"]
     itself = measure_gains(one, one.sample(frac=1, random_state=0), 0)["pos"]
@@ -119,7 +145,9 @@ def test_the_small_run(first_run: Project) -> None:
     # Captions of an image are resampled together: the same ones once more tell nothing new.
     pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
     once, twice = (
-        measure_gains(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 0)["neg"]
+        measure_gains(
+            *(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 0
+        )["neg"]
         for more in (0, 1)
     )
     assert once["low"] < once["high"] and twice == once | {"n": 80}

@@ -1,4 +1,6 @@
-"""The score against torchmetrics, the loss against loops and finite differences; the command and its faults."""
+"""The score against torchmetrics, the loss against loops and finite differences; the command and
+its faults.
+"""
 
 import math
 import re
@@ -31,7 +33,12 @@ from tests.specs.evaluated import refused
 from . import test_stretch
 
 LONG = " ".join(f"word{n % 7}" for n in range(10_000))
-TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "look"\nand left', "ein Vögelchen – 鳥"]
+TEXTS = [
+    "A red bird.",
+    "a bird, with a long bill, and black wings",
+    'she said "look"\nand left',
+    "ein Vögelchen – 鳥",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     test_stretch.run(folder / "judge", model=f"local-dir:{tiny}")
     draw = np.random.default_rng(0)
     for number in range(4):
-        Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")
+        Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(
+            folder / f"{number}.png"
+        )
     (folder / "broken.jpg").write_text("no image")
     Image.fromarray(draw.integers(0, 256, (200, 200, 3), np.uint8)).save(folder / "cut.jpg")
     (folder / "cut.jpg").write_bytes((folder / "cut.jpg").read_bytes()[:2000])
@@ -79,16 +88,39 @@ def test_faults_are_named_and_the_other_pairs_scored(
     folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [
-        ("0.png", TEXTS[0]), ("broken.jpg", TEXTS[0]), ("1.png", ""), ("absent.png", TEXTS[0]), ("2.png", TEXTS[1]),
-        ("cut.jpg", TEXTS[2]), ("1.png", " \n "), ("", TEXTS[1]), ("0.png", LONG), ("cut.png", TEXTS[0]),
-        (LONG, TEXTS[0]), ("a\0b", TEXTS[0]), ("broken.jpg", ""),
-    ]  # fmt: skip
-    scored = score_pairs(embedder, [folder / image for image, _ in pairs], [text for _, text in pairs])
+        ("0.png", TEXTS[0]),
+        ("broken.jpg", TEXTS[0]),
+        ("1.png", ""),
+        ("absent.png", TEXTS[0]),
+        ("2.png", TEXTS[1]),
+        ("cut.jpg", TEXTS[2]),
+        ("1.png", " \n "),
+        ("", TEXTS[1]),
+        ("0.png", LONG),
+        ("cut.png", TEXTS[0]),
+        (LONG, TEXTS[0]),
+        ("a\0b", TEXTS[0]),
+        ("broken.jpg", ""),
+    ]
+    scored = score_pairs(
+        embedder, [folder / image for image, _ in pairs], [text for _, text in pairs]
+    )
     broken, absent = "unreadable image", "no such image file"
     assert [status.split(":")[0] for status in scored["status"]] == [
-        "ok", broken, "empty text", absent, "ok", broken, "empty text", absent, "cut", broken, absent, absent,
+        "ok",
+        broken,
         "empty text",
-    ]  # fmt: skip
+        absent,
+        "ok",
+        broken,
+        "empty text",
+        absent,
+        "cut",
+        broken,
+        absent,
+        absent,
+        "empty text",
+    ]
     assert scored["status"][1] == "unreadable image: no image of a known format"
     assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
     for name in ("specs", "cosine"):
@@ -99,7 +131,9 @@ def test_faults_are_named_and_the_other_pairs_scored(
     shorter = score_pairs(embedder, [folder / "0.png"], [" ".join(LONG.split()[:400])])
     assert shorter["status"][0] == "cut" and shorter["specs"][0] == scored["specs"][8]
     good = np.flatnonzero(scored["specs"].notna()).tolist()
-    again = score_pairs(embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good])
+    again = score_pairs(
+        embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good]
+    )
     assert np.array_equal(again["specs"], scored["specs"][good])
     assert score_pairs(embedder, [folder / "0.png"], [" "])["status"].tolist() == ["empty text"]
 
@@ -116,7 +150,10 @@ def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
 
     Each score is compared with that of its pair encoded alone.
     """
-    rows = [{"id": n, "text": TEXTS[n % 4], "rating": f"0{n}", "image": f"{n // 4}.png"} for n in range(16)]
+    rows = [
+        {"id": n, "text": TEXTS[n % 4], "rating": f"0{n}", "image": f"{n // 4}.png"}
+        for n in range(16)
+    ]
     pairs = folder / "pairs.csv"
     pd.DataFrame(rows).to_csv(pairs, index=False, encoding="utf-8-sig")  # as spreadsheets do
     scored = run(folder, pairs, tmp_path / "cache")
@@ -135,12 +172,24 @@ def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_command(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The exit code says whether all pairs were scored, standard error which were not."""
     rows = [("broken.jpg", "a bird"), ("0.png", ""), ("1.png", TEXTS[2]), ("0.png", LONG)]
     pd.DataFrame(rows, columns=["image", "text"]).to_csv(folder / "bad.csv", index=False)
-    options = ["--judge", folder / "judge", "--pairs", folder / "bad.csv", "--cache", tmp_path, "--device", "cpu"]
+    options = [
+        "--judge",
+        folder / "judge",
+        "--pairs",
+        folder / "bad.csv",
+        "--cache",
+        tmp_path,
+        "--device",
+        "cpu",
+    ]
     monkeypatch.setattr(sys, "argv", ["score", *map(str, options)])
     with pytest.raises(SystemExit) as caught:
         cli.run(step.main)
@@ -157,7 +206,11 @@ def test_the_command(
     again = step.Score(judge=folder / "judge", pairs=folder / "bad.specs.csv", cache=tmp_path)
     assert "is a column of the output; rename it" in refused(lambda: step.main(again))
     scored = pd.read_csv(folder / "bad.specs.csv")
-    assert scored["specs"].notna().tolist() == scored["cosine"].notna().tolist() == [False, False, True, True]
+    assert (
+        scored["specs"].notna().tolist()
+        == scored["cosine"].notna().tolist()
+        == [False, False, True, True]
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,20 +221,29 @@ def test_the_command(
         ("", "not a readable CSV file: .*No columns"),
         ("image,text\n", "no rows after the header"),
         ('image,text\n0.png,"a dog\n1.png,a cat\n', "not a readable CSV file: .*EOF inside string"),
-        ("image,text\n0.png,a dog, a cat\n1.png,a,b,c\n", "not a readable CSV file: .*Expected 3 fields in line 3"),
+        (
+            "image,text\n0.png,a dog, a cat\n1.png,a,b,c\n",
+            "not a readable CSV file: .*Expected 3 fields in line 3",
+        ),
     ],
 )
 def test_bad_tables(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.csv").write_text(content)
-    assert re.search(rf"pairs\.csv: {message}", refused(lambda: read_image_texts(tmp_path / "pairs.csv")))
+    assert re.search(
+        rf"pairs\.csv: {message}", refused(lambda: read_image_texts(tmp_path / "pairs.csv"))
+    )
 
 
 @given(
-    n=st.integers(1, 20), d=st.integers(1, 64), seed=st.integers(0, 99),
+    n=st.integers(1, 20),
+    d=st.integers(1, 64),
+    seed=st.integers(0, 99),
     dtype=st.sampled_from([torch.float16, torch.float32, torch.float64]),
-)  # fmt: skip
+)
 def test_against_torchmetrics(n: int, d: int, seed: int, dtype: torch.dtype) -> None:
-    """In double precision if the embeddings are, in single precision otherwise; only directions matter."""
+    """In double precision if the embeddings are, in single precision otherwise; only directions
+    matter.
+    """
     import_torchvision()
     from torchmetrics.functional import pairwise_cosine_similarity
 
@@ -204,7 +266,9 @@ def batch(seed: int, n: int = 6, d: int = 5) -> list[torch.Tensor]:
     return list(F.normalize(drawn, dim=-1))
 
 
-def by_loops(rows: list[torch.Tensor], scale: float, epsilon: float) -> tuple[list[float], list[float]]:
+def by_loops(
+    rows: list[torch.Tensor], scale: float, epsilon: float
+) -> tuple[list[float], list[float]]:
     """Return the three terms, and epsilon after each hinge."""
     images, full, base, detail, negative = (part.tolist() for part in rows)
     n = len(images)
@@ -255,12 +319,16 @@ def test_gradients_equal_finite_differences() -> None:
     """Finite differences are taken while the margin is constant."""
     rows = [part.requires_grad_() for part in batch(1)]
     scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *inputs: specs_loss(*inputs, Constant()).total, (*rows, scale))
+    assert torch.autograd.gradcheck(
+        lambda *inputs: specs_loss(*inputs, Constant()).total, (*rows, scale)
+    )
     # The hinge of negatives uses what the details achieved, without a gradient to the details.
     images, full, base, detail, negative = batch(2)
     detail = (0.2 * detail + images).requires_grad_()
     margin = Margin()
-    losses = specs_loss(images, full, base, detail, negative, torch.tensor(5.0), margin, (0.0, 0.0, 1.0))
+    losses = specs_loss(
+        images, full, base, detail, negative, torch.tensor(5.0), margin, (0.0, 0.0, 1.0)
+    )
     assert margin.epsilon.grad_fn is None and losses.negative > 0
     gradient = torch.autograd.grad(losses.total, detail)[0]
     assert not gradient.any()

@@ -1,4 +1,6 @@
-"""A stretched model: its positions by hand and by a loop, frozen positions, and the judge's folder."""
+"""A stretched model: its positions by hand and by a loop, frozen positions, and the judge's
+folder.
+"""
 
 import copy
 import functools
@@ -42,9 +44,12 @@ def as_published(old: torch.Tensor, length: int, keep: int) -> torch.Tensor:
 
 
 @given(
-    keep=st.integers(0, 25), others=st.integers(2, 60), factor=st.integers(1, 5), seed=st.integers(0, 99),
+    keep=st.integers(0, 25),
+    others=st.integers(2, 60),
+    factor=st.integers(1, 5),
+    seed=st.integers(0, 99),
     dtype=st.sampled_from([torch.float64, torch.float32]),
-)  # fmt: skip
+)
 def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: torch.dtype) -> None:
     old = torch.randn(keep + others, 3, generator=torch.Generator().manual_seed(seed), dtype=dtype)
     new = stretch_positions(old, keep + factor * others, keep)
@@ -58,7 +63,9 @@ def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: t
 )
 def test_what_cannot_be_stretched(n: int, length: int, keep: int) -> None:
     message = refused(lambda: stretch_positions(torch.zeros(n, 2), length, keep))
-    assert f"{n} positions: with the first {keep} kept they cannot be stretched to {length}" in message
+    assert (
+        f"{n} positions: with the first {keep} kept they cannot be stretched to {length}" in message
+    )
 
 
 def test_models_that_cannot_be_stretched() -> None:
@@ -100,10 +107,15 @@ def plain(folder: Path, **model: Any) -> Path:
 
 
 def test_a_judges_folder(tmp_path: Path) -> None:
-    """An open_clip model with pretrained weights, stretched directly and through a judge's folder."""
+    """An open_clip model with pretrained weights, stretched directly and through a judge's
+    folder.
+    """
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     model = built(TINY).model
-    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
+    save_file(
+        {key: value.contiguous() for key, value in model.state_dict().items()},
+        tmp_path / "w.safetensors",
+    )
     settings = {"model": str(tmp_path / "tiny.json"), "pretrained": str(tmp_path / "w.safetensors")}
     settings |= {"preprocess": SIGLIP}
     short = load_judge(plain(tmp_path / "plain", **settings), 1, "cpu")
@@ -111,7 +123,9 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     run(tmp_path / "longer", tmp_path / "plain")
     run(tmp_path / "once", **settings)
     judge = load_judge(tmp_path / "longer", 1, "cpu")
-    assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
+    assert torch.equal(
+        judge.model.positional_embedding, stretch_positions(model.positional_embedding)
+    )
     assert judge.hash == load_judge(tmp_path / "once", 1, "cpu").hash
     assert judge.name == "tiny-248" and judge.tokenizer.context_length == 248
     manifest = read_json(tmp_path / "longer" / "manifest.json")
@@ -127,8 +141,12 @@ def test_bad_models_and_what_the_result_is_named_after(tmp_path: Path) -> None:
     """The judge, not its files, and the length, which must be another one."""
     unknown = functools.partial(run, tmp_path / "k", model="ViT-Z", pretrained="openai")
     assert refused(unknown).startswith("specs.base.model: unknown 'ViT-Z'")
-    assert refused(lambda: run(tmp_path / "k", tmp_path)).startswith(f"{tmp_path}: not a judge's folder")
+    assert refused(lambda: run(tmp_path / "k", tmp_path)).startswith(
+        f"{tmp_path}: not a judge's folder"
+    )
     short = plain(tmp_path / "plain", model=f"local-dir:{clip_folder(tmp_path / 'tiny', TINY)}")
     files = {"model": str(short / "model.json"), "pretrained": str(short / "weights.safetensors")}
     assert read_json(run(tmp_path / "long", **files) / "model.json")["name"] == "tiny-248"
-    assert "long: already reads 248 tokens" in refused(lambda: run(tmp_path / "longer", tmp_path / "long"))
+    assert "long: already reads 248 tokens" in refused(
+        lambda: run(tmp_path / "longer", tmp_path / "long")
+    )

@@ -19,10 +19,25 @@ TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompt
 # The names of summaries that differ from the end of the rule's name.
 SUMMARIES = {"divide_images": "division", "swap_adjectives": "swapped"}
 DEFAULTS = {
-    "divergence": {}, "draw": {}, "is_chosen": False, "width": 15, "listed": (), "published": None, "test_seen": "auto",
-    "prompts": "pairs", "draws": 1, "per_image": None, "train_on": "train", "candidates": None, "halves": 0,
-    "violations": "refuse", "is_published": False, "one_value": False, "seed": 3, "dataset": "d",
-}  # fmt: skip
+    "divergence": {},
+    "draw": {},
+    "is_chosen": False,
+    "width": 15,
+    "listed": (),
+    "published": None,
+    "test_seen": "auto",
+    "prompts": "pairs",
+    "draws": 1,
+    "per_image": None,
+    "train_on": "train",
+    "candidates": None,
+    "halves": 0,
+    "violations": "refuse",
+    "is_published": False,
+    "one_value": False,
+    "seed": 3,
+    "dataset": "d",
+}
 
 
 def lexicon(forms: dict[str, str]) -> str:
@@ -48,22 +63,30 @@ def inputs(folder: Path) -> Path:
 
 # What a shard of a step writes.
 SHARDED = {
-    "make_splits": {"contested": ".json"}, "swap_adjectives": {"offers": ".parquet", "summary": ".json"},
-    "make_variants": {"variants": ".parquet", "summary": ".json"}, "audit": {"audit": ".json"},
-}  # fmt: skip
+    "make_splits": {"contested": ".json"},
+    "swap_adjectives": {"offers": ".parquet", "summary": ".json"},
+    "make_variants": {"variants": ".parquet", "summary": ".json"},
+    "audit": {"audit": ".json"},
+}
 
 
 def run(rule: str, folder: Path, /, shards: int = 1, **given: Any) -> None:
-    """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and params."""
+    """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and
+    params.
+    """
     made: list[Path] = []
     for shard in range(1, shards + 1 if rule in SHARDED and shards > 1 else 1):
-        outputs = {name: folder / f"{rule}-{shard}-of-{shards}{end}" for name, end in SHARDED[rule].items()}
+        outputs = {
+            name: folder / f"{rule}-{shard}-of-{shards}{end}" for name, end in SHARDED[rule].items()
+        }
         _run(rule, folder, {"shard": str(shard), "shards": str(shards)}, outputs, given)
         made += outputs.values()
     _run(rule, folder, {}, {}, {**given, "shards": made})
 
 
-def _run(rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Path], given: dict[str, Any]) -> None:
+def _run(
+    rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Path], given: dict[str, Any]
+) -> None:
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
     found = folder / "pairs.json"
@@ -74,7 +97,11 @@ def _run(rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Pat
     inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
     inputs["unused"] = folder / "splits.json"
     inputs["forms"] = found if rule == "make_variants" else inputs["unused"]
-    inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
+    inputs |= {
+        "adjectives": folder / "color.yaml",
+        "nouns": folder / "nouns.yaml",
+        "compounds": COMMON_COMPOUNDS,
+    }
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"
     outputs = of_shard or outputs | {"folder": folder / "export", "summary": summary}

@@ -31,7 +31,13 @@ from tests.split.planted import SEEMING, STATING
 from tests.split.stage import run, write_tables
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
 
-MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
+MORE_NOUNS = NOUNS | {
+    "patch": "patch",
+    "patches": "patch",
+    "primary": "primary",
+    "headed": "head",
+    "winged": "wing",
+}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary"
         ("a red headed and winged bird", {"red head"}),
         ("a bird with wings", set()),
     ],
-)  # fmt: skip
+)
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
     found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
@@ -162,20 +168,28 @@ def test_how_words_are_read(text: str, pairs: set[str]) -> None:
         ("no doubt the bill is red", {"red bill"}),
         ("this unknown bird has a red bill", {"red bill"}),
     ],
-)  # fmt: skip
+)
 def test_word_order_reads_no_pair_that_the_text_denies(text: str, pairs: set[str]) -> None:
     reader = Reader(COLORS, NOUNS, SHAPES)
     assert {" ".join(pair) for pair in word_pairs(reader.pairs(text)[1])} == pairs
 
 
 def found_in_train(rows: dict[str, list[tuple[str, str]]]) -> set[str]:
-    """The captions in which the audit finds the pair that they are listed with, if all are in train."""
+    """The captions in which the audit finds the pair that they are listed with, if all are in
+    train.
+    """
     pair_of = {text: pair for of_form in rows.values() for pair, text in of_form}
     captions = captions_table([(f"{n:02d}", 0, text) for n, text in enumerate(pair_of)])
     splits = captions[["image_id"]].assign(split="train")
     nothing = empty_table(PAIRS), splits, empty_table(SWAPPED)
-    violations = audit(captions, *nothing, sorted({*pair_of.values()}), "color", "birds")["violations"]
-    return {violation["text"] for violation in violations if violation["pair"] == pair_of[violation["text"]]}
+    violations = audit(captions, *nothing, sorted({*pair_of.values()}), "color", "birds")[
+        "violations"
+    ]
+    return {
+        violation["text"]
+        for violation in violations
+        if violation["pair"] == pair_of[violation["text"]]
+    }
 
 
 def test_word_order_finds_planted_captions() -> None:
@@ -210,7 +224,7 @@ def test_word_order_finds_no_pair_in_captions_that_only_seem_to_state_it() -> No
         ("without a red colored bill", set()),
         ("a bill of no red color", set()),
     ],
-)  # fmt: skip
+)
 def test_words_around_an_adjective_that_add_nothing(text: str, pairs: set[str]) -> None:
     found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
@@ -220,8 +234,13 @@ DENIED = "a photo of a yard with no blue plate"
 
 
 def test_a_denied_held_out_pair_is_in_no_prompt_and_does_not_train() -> None:
-    stated = [f"a photo of a {a} {noun}" for a, noun in product(("red", "blue", "black"), ("plate", "cup", "box"))]
-    captions = captions_table([(f"{n:03d}", 0, text) for n, text in enumerate([*stated * 12, *[DENIED] * 5])])
+    stated = [
+        f"a photo of a {a} {noun}"
+        for a, noun in product(("red", "blue", "black"), ("plate", "cup", "box"))
+    ]
+    captions = captions_table(
+        [(f"{n:03d}", 0, text) for n, text in enumerate([*stated * 12, *[DENIED] * 5])]
+    )
     pairs = extract_pairs(captions, ["color"])
     ranking = rank_pairs(pairs, "color")
     heldout = ["blue_plate"]
@@ -259,20 +278,30 @@ def test_the_audit_notices_a_denied_pair_that_was_extracted() -> None:
     assert result["disagreement"]["warnings"]
 
 
-def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame | None = None) -> dict:
+def audited(
+    rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame | None = None
+) -> dict:
     """An audit of captions given as (split, text), image ids i0, i1, ..."""
     captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
     swapped = empty_table(SWAPPED) if swapped is None else swapped
     pairs = empty_table(PAIRS)
-    return audit(captions, pairs, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
+    return audit(
+        captions, pairs, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS)
+    )
 
 
 def test_finds_planted_pairs_and_counts_suspicions() -> None:
     for split in ("train", "test_seen"):
-        rows = [("train", "blue wings"), (split, "it has a blue and RED wing"), ("test_unseen", "red wings")]
+        rows = [
+            ("train", "blue wings"),
+            (split, "it has a blue and RED wing"),
+            ("test_unseen", "red wings"),
+        ]
         violations = audited(rows, ["red_wing"])["violations"]
-        assert [(v["image_id"], v["pair"], v["split"]) for v in violations] == [("i1", "red_wing", split)]
+        assert [(v["image_id"], v["pair"], v["split"]) for v in violations] == [
+            ("i1", "red_wing", split)
+        ]
     of_train = ["red bill with wings", "wings of a red", "red bird that has big and old wings"]
     rows = [*(("train", text) for text in of_train), ("test_unseen", "wings of a red")]
     result = audited(rows, ["red_wing"])
@@ -284,13 +313,23 @@ def test_finds_planted_pairs_and_counts_suspicions() -> None:
 
 
 CHANGE = {
-    "noun": "bill", "original_adj": "red", "new_adj": "orange", "start": 2, "end": 5, "new_start": 3, "new_end": 9,
-}  # fmt: skip
+    "noun": "bill",
+    "original_adj": "red",
+    "new_adj": "orange",
+    "start": 2,
+    "end": 5,
+    "new_start": 3,
+    "new_end": 9,
+}
 GOOD = {
-    "image_id": "i0", "caption_id": 0, "text": "a red bill and blue wings",
-    "swapped_text": "an orange bill and blue wings", "changes": [CHANGE], "pair": "orange_bill",
+    "image_id": "i0",
+    "caption_id": 0,
+    "text": "a red bill and blue wings",
+    "swapped_text": "an orange bill and blue wings",
+    "changes": [CHANGE],
+    "pair": "orange_bill",
     "exclusive": True,
-}  # fmt: skip
+}
 
 
 def audit_swap(**changes) -> list[str]:
@@ -307,10 +346,21 @@ def change(**changes) -> list[dict]:
     ("changes", "fault"),
     [
         ({"changes": change(noun="belly")}, "orange_belly is not held out"),
-        ({"swapped_text": "an orange bill and blue wing"}, "more than the adjective changed at the end"),
-        ({"swapped_text": "the orange bill and blue wings",
-          "changes": change(new_start=4, new_end=10)}, "more than the adjective changed before orange"),
-        ({"swapped_text": "an orange bill and black wings"}, "it also says black_wing, which is not held out"),
+        (
+            {"swapped_text": "an orange bill and blue wing"},
+            "more than the adjective changed at the end",
+        ),
+        (
+            {
+                "swapped_text": "the orange bill and blue wings",
+                "changes": change(new_start=4, new_end=10),
+            },
+            "more than the adjective changed before orange",
+        ),
+        (
+            {"swapped_text": "an orange bill and black wings"},
+            "it also says black_wing, which is not held out",
+        ),
         ({"changes": change(new_start=2, new_end=8)}, "new_adj orange is not at its offsets"),
         ({"changes": change(original_adj="blue")}, "original_adj blue is not at its offsets"),
         ({"changes": []}, "nothing is changed"),
@@ -319,7 +369,7 @@ def change(**changes) -> list[dict]:
         ({"split": "train"}, "its image is in train"),
         ({"pair": "orange_wing"}, "its pair orange_wing is not one of its changed pairs"),
     ],
-)  # fmt: skip
+)
 def test_finds_a_planted_fault(changes: dict, fault: str) -> None:
     assert audit_swap() == []
     assert fault in audit_swap(**changes)
@@ -330,7 +380,10 @@ def test_finds_an_adjective_that_two_nouns_share() -> None:
     entry = GOOD | {"text": text, "swapped_text": "orange bill and wings", "changes": changes}
     result = audited([("test_seen", text)], ["orange_bill"], pd.DataFrame([entry]))
     faults = {v["fault"] for v in result["violations"]}
-    assert faults == {"it also says orange_wing, which is not held out", "the adjective is also about another noun"}
+    assert faults == {
+        "it also says orange_wing, which is not held out",
+        "the adjective is also about another noun",
+    }
 
 
 @settings(max_examples=25)
@@ -394,7 +447,9 @@ def test_the_reader_shares_no_code_with_pairs_and_needs_no_noun_lexicon() -> Non
         ("news", "news", "now"),
     ],
 )
-def test_forms_that_may_be_of_a_held_out_noun_by_their_endings(noun: str, forms: str, others: str) -> None:
+def test_forms_that_may_be_of_a_held_out_noun_by_their_endings(
+    noun: str, forms: str, others: str
+) -> None:
     reader = reader_of([f"red_{noun}"], {"red": "red"}, None, None)
 
     def read(words: str) -> list[set[tuple[str, str]]]:
@@ -414,7 +469,10 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     write_json({}, tmp_path / "splits.json")
     (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
     run("audit", tmp_path, nouns=None)
-    with pytest.raises(UserError, match=r"^d/color: 1 audit violations, listed in .*red_wing.*text red wings.*rerun"):
+    with pytest.raises(
+        UserError,
+        match=r"^d/color: 1 audit violations, listed in .*red_wing.*text red wings.*rerun",
+    ):
         run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"
     assert not (tmp_path / "accepted.json").exists()
@@ -435,22 +493,46 @@ def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFi
         captions=captions,
     )
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
-    facts = [("i0", "wing", "red"), ("i1", "wing", "red"), ("i3", "wing", "red"), ("i5", "bill", "red")]
+    facts = [
+        ("i0", "wing", "red"),
+        ("i1", "wing", "red"),
+        ("i3", "wing", "red"),
+        ("i5", "bill", "red"),
+    ]
     facts = pd.DataFrame(facts, columns=["image_id", "part", "value"])
     heldout = ["red_bill", "red_wing"]
     result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, *LEXICONS, facts=facts)
     assert result["violations"] == []
     result = result["disagreement"]
     wing = result["pairs"]["red_wing"]
-    listed = {reader: [row["image_id"] for row in rows] for reader, rows in wing.pop("captions").items()}
+    listed = {
+        reader: [row["image_id"] for row in rows] for reader, rows in wing.pop("captions").items()
+    }
     assert listed == {"parse": ["i2"], "word_order": ["i1"]}
-    counts = {"images": 3, "only_parse": 1, "only_word_order": 1, "only_disputed": 1, "drawn": 3, "fraction": 0.666667}
-    errors = {"parse_misses": 2, "parse_invents": 1, "word_order_misses": 1, "word_order_invents": 0}
+    counts = {
+        "images": 3,
+        "only_parse": 1,
+        "only_word_order": 1,
+        "only_disputed": 1,
+        "drawn": 3,
+        "fraction": 0.666667,
+    }
+    errors = {
+        "parse_misses": 2,
+        "parse_invents": 1,
+        "word_order_misses": 1,
+        "word_order_invents": 0,
+    }
     assert wing == counts | errors
-    assert result["pairs"]["red_bill"]["images"] == 1 and not result["pairs"]["red_bill"]["only_parse"]
+    assert (
+        result["pairs"]["red_bill"]["images"] == 1 and not result["pairs"]["red_bill"]["only_parse"]
+    )
     assert result["total"] == counts | errors | {"images": 4, "drawn": 4, "fraction": 0.5}
     (warning,) = result["warnings"]
-    assert "disagree on 50.0% of the 4 images" in warning and "most on red_wing (66.7% of 3); above 2%" in warning
+    assert (
+        "disagree on 50.0% of the 4 images" in warning
+        and "most on red_wing (66.7% of 3); above 2%" in warning
+    )
     # It warns above two percent.
     assert MOST_DISAGREED == 0.02
     for images, warnings in ((50, 0), (49, 1)):
@@ -458,7 +540,9 @@ def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFi
         pairs = said(*(f"i{n} red wing" for n in range(1, images)), captions=captions)
         splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
         caplog.clear()
-        audit(captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color")
+        audit(
+            captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color"
+        )
         assert caplog.text.count("warning: d/color: parse and word order disagree") == warnings
 
 
@@ -472,14 +556,29 @@ def test_readers_of_drawn_captions_against_what_was_drawn() -> None:
             caption = caption_scene(scene, dice)
             rows.append((f"{n:03d}", number, caption.text))
             stated_facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
-    captions, facts = captions_table(rows), pd.DataFrame(stated_facts, columns=["image_id", "part", "value"])
+    captions, facts = (
+        captions_table(rows),
+        pd.DataFrame(stated_facts, columns=["image_id", "part", "value"]),
+    )
     pairs = extract_pairs(captions, ["color", "shape"], "birds")
     splits = pd.DataFrame({"image_id": captions["image_id"].unique(), "split": "test_unseen"})
     for composition in ("color", "shape"):
         heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
-        result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
+        result = audit(
+            captions,
+            pairs,
+            splits,
+            empty_table(SWAPPED),
+            heldout,
+            composition,
+            "birds",
+            facts=facts,
+        )
         total = result["disagreement"]["total"]
         true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
         assert total["drawn"] == true.nunique() > 60
-        errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
+        errors = [
+            f"{reader}_{error}"
+            for reader, error in product(("parse", "word_order"), ("misses", "invents"))
+        ]
         assert [total[error] for error in errors] == [0, 0, 0, 0]

@@ -1,4 +1,6 @@
-"""A held-out pair is found however it is written: no image with it trains, and the audit's reader sees it by itself."""
+"""A held-out pair is found however it is written: no image with it trains, and the audit's reader
+sees it by itself.
+"""
 
 import pandas as pd
 import pytest
@@ -37,7 +39,9 @@ def pairs(captions: pd.DataFrame) -> pd.DataFrame:
     return extract_pairs(captions, [COLORS], NOUNS)
 
 
-def test_pairs_have_offsets_in_the_text_as_given(captions: pd.DataFrame, pairs: pd.DataFrame) -> None:
+def test_pairs_have_offsets_in_the_text_as_given(
+    captions: pd.DataFrame, pairs: pd.DataFrame
+) -> None:
     of = pairs[pairs["adjective"] == "red"].set_index("image_id")
     reds = {f"h{n}": red for n, (_, _, red) in enumerate(WRITTEN)}
     texts = dict(zip(captions["image_id"], captions["text"], strict=True))
@@ -63,7 +67,9 @@ def test_no_image_with_a_hidden_pair_trains(captions: pd.DataFrame, pairs: pd.Da
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_the_audits_reader_sees_a_hidden_pair_by_itself(text: str) -> None:
     splits = pd.DataFrame({"image_id": ["0"], "split": ["train"]})
-    result = audit([text], empty_table(PAIRS), splits, empty_table(SWAPPED), ["red_cup"], COLORS, NOUNS)
+    result = audit(
+        [text], empty_table(PAIRS), splits, empty_table(SWAPPED), ["red_cup"], COLORS, NOUNS
+    )
     assert [violation["pair"] for violation in result["violations"]] == ["red_cup"]
     reader = reader_of(["red_cup"], COLORS.forms, NOUNS.forms, None)
     items, stated = reader.pairs(text)
@@ -71,7 +77,13 @@ def test_the_audits_reader_sees_a_hidden_pair_by_itself(text: str) -> None:
 
 
 def test_captions_that_need_normalization_are_neither_swapped_nor_varied() -> None:
-    texts = ["a *green* cup", "a gr\u00adeen cup", "a green\u200b cup", "a &#103;reen cup", "a green cup"]
+    texts = [
+        "a *green* cup",
+        "a gr\u00adeen cup",
+        "a green\u200b cup",
+        "a &#103;reen cup",
+        "a green cup",
+    ]
     captions = as_captions(texts)
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_seen"})
     pairs = extract_pairs(captions, [COLORS], NOUNS)
@@ -106,17 +118,42 @@ def test_a_plural_in_any_form_has_the_noun_of_its_singular() -> None:
 
 @pytest.mark.parametrize(
     ("noun", "plural"),
-    [("cup", "cups"), ("can", "cans"), ("orange", "oranges"), ("lens", "lenses"), ("shelf", "shelves"),
-     ("calf", "calves"), ("spark", "sparks"), ("cactus", "cacti"), ("bus", "buses"), ("knife", "knives")],
-)  # fmt: skip
-def test_a_noun_that_occurs_only_as_a_plural_is_held_out_by_its_singular(noun: str, plural: str) -> None:
-    hidden = [f"a photo of red {plural}", f"two red {plural} on a table", f"the {plural} are red", f"red {plural}"]
-    others = [f"a {color} {thing}" for color in ("red", "blue", "green") for thing in ("plate", "house", "tree")] * 12
+    [
+        ("cup", "cups"),
+        ("can", "cans"),
+        ("orange", "oranges"),
+        ("lens", "lenses"),
+        ("shelf", "shelves"),
+        ("calf", "calves"),
+        ("spark", "sparks"),
+        ("cactus", "cacti"),
+        ("bus", "buses"),
+        ("knife", "knives"),
+    ],
+)
+def test_a_noun_that_occurs_only_as_a_plural_is_held_out_by_its_singular(
+    noun: str, plural: str
+) -> None:
+    hidden = [
+        f"a photo of red {plural}",
+        f"two red {plural} on a table",
+        f"the {plural} are red",
+        f"red {plural}",
+    ]
+    others = [
+        f"a {color} {thing}"
+        for color in ("red", "blue", "green")
+        for thing in ("plate", "house", "tree")
+    ] * 12
     captions = as_captions([*hidden, *others])
     found = extract_pairs(captions, ["color"])
-    splits, _ = make_splits(captions, found, rank_pairs(found, "color"), [f"red_{noun}"], "color", test_seen=4)
+    splits, _ = make_splits(
+        captions, found, rank_pairs(found, "color"), [f"red_{noun}"], "color", test_seen=4
+    )
     split_of = dict(zip(splits["image_id"], splits["split"], strict=True))
-    assert [split_of.get(image) for image in captions["image_id"][: len(hidden)]] == ["test_unseen"] * len(hidden)
+    assert [split_of.get(image) for image in captions["image_id"][: len(hidden)]] == [
+        "test_unseen"
+    ] * len(hidden)
 
 
 def test_denials_reach_a_hidden_pair() -> None:
@@ -132,4 +169,6 @@ def test_a_lexicon_with_unusual_characters_reads_texts_as_they_look() -> None:
     found = extract_pairs(texts, [COLORS], nouns)
     assert list(found["noun"]) == ["shirt", "cafe", "cafe"]
     reader = reader_of(["red_cafe"], COLORS.forms, nouns.forms, None)
-    assert [word_pairs(reader.pairs(text)[1]) for text in texts] == [{("red", n)} for n in ("shirt", "cafe", "cafe")]
+    assert [word_pairs(reader.pairs(text)[1]) for text in texts] == [
+        {("red", n)} for n in ("shirt", "cafe", "cafe")
+    ]

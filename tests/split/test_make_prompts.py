@@ -29,8 +29,13 @@ def made(seed: int, /, **changes):
     splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 12, seed, "d", "c")
     swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
-    arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
-    prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, judged, swapped, **arguments)
+    arguments = (
+        dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c")
+        | changes
+    )
+    prompts = make_prompts(
+        data.captions, data.pairs, data.ranking, heldout, judged, swapped, **arguments
+    )
     return data, heldout, splits, swapped, judged, prompts
 
 
@@ -62,14 +67,22 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     of_seen = may & set(split.index[split == "test_seen"])
     assert keys(prompts, "test_seen") == {key for key in holding(data, ranked) if key[0] in of_seen}
     entries = swapped[swapped["image_id"].isin(may)]
-    assert keys(prompts, "test_swapped") == set(zip(entries["image_id"], entries["caption_id"], strict=True))
+    assert keys(prompts, "test_swapped") == set(
+        zip(entries["image_id"], entries["caption_id"], strict=True)
+    )
     numbers = ("_" + prompts["draw"].astype(str)).where(prompts["draw"] > 0, "")
     names = prompts["caption_id"].astype(str) + numbers + ".png"
-    assert (prompts["file_name"] == "d/c/" + prompts["split"] + "/" + prompts["image_id"] + "/" + names).all()
+    assert (
+        prompts["file_name"] == "d/c/" + prompts["split"] + "/" + prompts["image_id"] + "/" + names
+    ).all()
     # Matched prompts have further draws, as many as make them as many as the held-out ones.
-    matched = prompts["pair"].isin(matched_pairs(data.ranking, heldout)) & (prompts["split"] == "test_seen")
+    matched = prompts["pair"].isin(matched_pairs(data.ranking, heldout)) & (
+        prompts["split"] == "test_seen"
+    )
     first = prompts["draw"] == 0
-    times = math.ceil((first & (prompts["split"] != "test_seen")).sum() / max(1, (first & matched).sum()))
+    times = math.ceil(
+        (first & (prompts["split"] != "test_seen")).sum() / max(1, (first & matched).sum())
+    )
     number = prompts.groupby(["split", *CAPTION_KEY])["draw"].transform("nunique")
     assert (number[~matched] == draws).all()
     assert (number[matched] == draws * min(MATCHED_DRAWS, max(1, times))).all()
@@ -82,11 +95,19 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     changed = {(e.image_id, e.caption_id): e for e in entries.itertuples()}
     for row in (row for row in seen.itertuples() if (row.image_id, row.caption_id) in changed):
         entry = changed[row.image_id, row.caption_id]
-        old = {f"{c['original_adj']}_{c['noun']}" for c in entry.changes if f"{c['new_adj']}_{c['noun']}" == entry.pair}
+        old = {
+            f"{c['original_adj']}_{c['noun']}"
+            for c in entry.changes
+            if f"{c['new_adj']}_{c['noun']}" == entry.pair
+        }
         assert row.pair in old or not old & set(ranked)
     texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=CAPTION_KEY)
-    assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
-    assert [json.loads(line) for line in json_lines(prompts)] == prompts.astype(object).to_dict("records")
+    assert (texts["text_x"] == texts["swapped_text"]).all() and (
+        texts["pair_x"] == texts["pair_y"]
+    ).all()
+    assert [json.loads(line) for line in json_lines(prompts)] == prompts.astype(object).to_dict(
+        "records"
+    )
     counts = count_prompts(prompts[~is_further(prompts)], judged, splits)
     assert list(counts) == list(TESTS)
     for name, count in counts.items():
@@ -123,17 +144,29 @@ def test_every_caption_of_the_test_images_and_what_the_seed_decides() -> None:
         assert keys(prompts, name) == {(i, n) for i in images for n in range(3)}
     unseen = prompts[prompts["split"] == "test_unseen"]
     with_pair = unseen[unseen["pair"].notna()]
-    assert set(zip(with_pair["image_id"], with_pair["caption_id"], strict=True)) == holding(data, heldout)
+    assert set(zip(with_pair["image_id"], with_pair["caption_id"], strict=True)) == holding(
+        data, heldout
+    )
     for key in ("per_image", "draws"):
         one, two = (made(5, **{key: 1}, seed=seed)[-1].drop(columns="pair") for seed in (1, 2))
         assert one.equals(two) == (key == "draws")
 
 
 def test_further_draws_are_those_that_only_some_prompts_of_a_split_have() -> None:
-    rows = [("test_seen", 0, 0), ("test_seen", 0, 1), ("test_seen", 1, 0), ("test_unseen", 0, 0), ("test_unseen", 0, 1)]
+    rows = [
+        ("test_seen", 0, 0),
+        ("test_seen", 0, 1),
+        ("test_seen", 1, 0),
+        ("test_unseen", 0, 0),
+        ("test_unseen", 0, 1),
+    ]
     table = pd.DataFrame(rows, columns=["split", "caption_id", "draw"]).assign(image_id="a")
     assert is_further(table).tolist() == [False, True, False, False, False]
-    assert is_further(table[table["split"] == "test_seen"].drop(columns="split")).tolist() == [False, True, False]
+    assert is_further(table[table["split"] == "test_seen"].drop(columns="split")).tolist() == [
+        False,
+        True,
+        False,
+    ]
     assert not len(is_further(table[:0]))
 
 
@@ -151,7 +184,11 @@ def test_more_candidates_than_the_pool_has_are_refused(tmp_path: Path) -> None:
 
 
 def splits_of(sizes: tuple[int, int, int]) -> pd.DataFrame:
-    split = [name for name, n in zip(("train", "test_seen", "test_unseen"), sizes, strict=True) for _ in range(n)]
+    split = [
+        name
+        for name, n in zip(("train", "test_seen", "test_unseen"), sizes, strict=True)
+        for _ in range(n)
+    ]
     return pd.DataFrame({"image_id": [f"i{i:03d}" for i in range(len(split))], "split": split})
 
 
@@ -159,16 +196,23 @@ SIZES = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 
 
 @given(SIZES, st.integers(0, 10**6), st.booleans())
-def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, int], seed: int, files: bool) -> None:
+def test_half_judges_nothing_that_the_judge_learns_from(
+    sizes: tuple[int, int, int], seed: int, files: bool
+) -> None:
     splits = splits_of(sizes)
     images = images_table(splits["image_id"].tolist(), ["x"] * len(splits) if files else None)
-    judged, learns = judged_images(splits, images, "half", seed), judge_images([splits], images, "half", seed)
+    judged, learns = (
+        judged_images(splits, images, "half", seed),
+        judge_images([splits], images, "half", seed),
+    )
     assert not set(judged["image_id"]) & set(learns)
     assert set(judged["image_id"]) | set(learns) == set(splits["image_id"])
     assert set(splits.loc[splits["split"] == "train", "image_id"]) <= set(learns)
     for split, size in zip(("test_seen", "test_unseen"), sizes[1:], strict=True):
         assert (judged["split"] == split).sum() == size - size // 2
-    shuffled = judged_images(splits.sample(frac=1, random_state=1), images.sample(frac=1, random_state=2), "half", seed)
+    shuffled = judged_images(
+        splits.sample(frac=1, random_state=1), images.sample(frac=1, random_state=2), "half", seed
+    )
     pd.testing.assert_frame_equal(judged, shuffled)
     others = [judged_images(splits, images, "half", seed + more) for more in range(1, 6)]
     assert min(sizes[1:]) < 9 or not all(map(judged.equals, others))
@@ -182,14 +226,21 @@ def test_images_without_a_file_and_a_judge_of_two_compositions() -> None:
         assert len(judge_images([splits], images, train_on, 0)) == learns
         images.loc[::2, "path"] = "x"
         shown = judged_images(splits, images, train_on, 0)
-        assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {*images["image_id"][::2]}
+        assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {
+            *images["image_id"][::2]
+        }
     for train_on in ("train", "half", "all"):
         one = splits_of((100, 100, 100))
         other = one.assign(split=one["split"].sample(frac=1, random_state=0).to_numpy())
         images = images_table(one["image_id"].tolist())
         learned = set(judge_images([one, other], images, train_on, 0))
-        assert learned == {*judge_images([one], images, train_on, 0)} & {*judge_images([other], images, train_on, 0)}
+        assert learned == {*judge_images([one], images, train_on, 0)} & {
+            *judge_images([other], images, train_on, 0)
+        }
         if train_on == "half":
-            # A test image of both is judged by both or neither: halves drawn apart would leave a quarter of these.
-            both = {*one.loc[one["split"] != "train", "image_id"]} & {*other.loc[other["split"] != "train", "image_id"]}
+            # A test image of both is judged by both or neither: halves drawn apart would leave a
+            # quarter of these.
+            both = {*one.loc[one["split"] != "train", "image_id"]} & {
+                *other.loc[other["split"] != "train", "image_id"]
+            }
             assert len(both) > 100 and len(both & learned) > 0.4 * len(both)

@@ -47,7 +47,9 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     check_table(splits, SPLIT, "splits")
     assert splits["image_id"].tolist() == sorted(data.captions["image_id"].unique())
     split = splits.set_index("image_id")["split"]
-    of_pair = data.pairs.assign(pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split))
+    of_pair = data.pairs.assign(
+        pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split)
+    )
     # Whatever the relation, a held-out pair sends its image to test_unseen, and nothing else does.
     held = set(of_pair.loc[of_pair["pair"].isin(heldout), "image_id"])
     assert held == set(splits.loc[splits["split"] == "test_unseen", "image_id"])
@@ -60,7 +62,9 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     assert seen_target(len(held), 40, 7) == 7
     assert summary["test_seen_wanted"] == seen_target(len(held), 40, "auto")
     # The order of the rows decides nothing.
-    ids, shuffled = (table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs))
+    ids, shuffled = (
+        table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs)
+    )
     again, _ = drawn_splits(ids, pairs_of_images(shuffled, data.ranking, heldout), *given)
     pd.testing.assert_frame_equal(splits, again)
 
@@ -68,7 +72,12 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
 def test_seeds_draw_and_an_image_with_a_pair_alone_stays_in_train() -> None:
     data = world(1)
     heldout = pair_names(data.ranking).tolist()[8:9]
-    given = data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto"
+    given = (
+        data.captions["image_id"],
+        pairs_of_images(data.pairs, data.ranking, heldout),
+        heldout,
+        "auto",
+    )
     assert len({tuple(drawn_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
     occurrences = pd.DataFrame(
         [("a", "p"), ("b", "q"), ("c", "q"), ("d", "r"), ("e", "q")], columns=["image_id", "pair"]
@@ -77,15 +86,27 @@ def test_seeds_draw_and_an_image_with_a_pair_alone_stays_in_train() -> None:
     assert draw_seen(list("abcdef"), occurrences, 6) == ["b", "c", "f"]
     assert draw_seen(list("abcdef"), occurrences, 2) == ["b", "c"]
     # A disputed occurrence does not teach.
-    occurrences = pd.DataFrame([("a", "p", False), ("b", "p", True)], columns=["image_id", "pair", "disputed"])
+    occurrences = pd.DataFrame(
+        [("a", "p", False), ("b", "p", True)], columns=["image_id", "pair", "disputed"]
+    )
     assert draw_seen(["a", "b"], occurrences, 2) == draw_seen(["b", "a"], occurrences, 2) == ["b"]
 
 
 def simple(held_images: int, images: int = 100):
     """Of ``images`` images with blue wings, ``held_images`` have a red bill too."""
     names = [f"i{i:03d}" for i in range(images)]
-    pairs = said(*(f"{i} blue wing" for i in names), *(f"{i} red bill shared" for i in names[:held_images]))
-    return names, pairs_of_images(pairs, rank(pairs), ["red_bill"]), ["red_bill"], "auto", 0, "d", "color"
+    pairs = said(
+        *(f"{i} blue wing" for i in names), *(f"{i} red bill shared" for i in names[:held_images])
+    )
+    return (
+        names,
+        pairs_of_images(pairs, rank(pairs), ["red_bill"]),
+        ["red_bill"],
+        "auto",
+        0,
+        "d",
+        "color",
+    )
 
 
 def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
@@ -115,10 +136,16 @@ def random_division(data: World, seed: int) -> pd.DataFrame:
 
 
 def split_by(
-    division: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: list[str],
-    test_seen: str | int = "auto", seed: int = 0,
-) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
-    return divided_splits(division, pairs_of_images(pairs, ranking, heldout), heldout, test_seen, seed, "d", "color")
+    division: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: list[str],
+    test_seen: str | int = "auto",
+    seed: int = 0,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    return divided_splits(
+        division, pairs_of_images(pairs, ranking, heldout), heldout, test_seen, seed, "d", "color"
+    )
 
 
 @settings(max_examples=30)
@@ -148,7 +175,9 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     assert len(splits) + len(summary["unused"]) + len(summary["left_out"]) == images
     assert set(summary["left_out"]) == set(side.index[side == "test"]) - set(split.index)
     assert (split == "train").sum() == (side == "train").sum() - len(drawn) and split.nunique() == 3
-    of_pair = data.pairs.assign(pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split))
+    of_pair = data.pairs.assign(
+        pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split)
+    )
     placed = of_pair[of_pair["split"].notna()]
     # A held-out pair is in test_unseen alone, and every image there has one, whatever the relation.
     assert set(heldout) <= set(pair_names(ranking))
@@ -160,12 +189,16 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     sure = placed[(placed["split"] == "train") & (placed["relation"] != "disputed")]
     assert set(placed[ranked & (placed["split"] == "test_seen")]["pair"]) <= set(sure["pair"])
     # No pair that is ranked and in test_unseen is new but not held out.
-    new = set(placed[placed["split"] == "test_unseen"]["pair"]) - set(placed[placed["split"] == "train"]["pair"])
+    new = set(placed[placed["split"] == "test_unseen"]["pair"]) - set(
+        placed[placed["split"] == "train"]["pair"]
+    )
     assert new & set(pair_names(ranking)) == set(heldout)
     # The audit finds no fault, but an image too many without a split.
     rest = empty_table(SWAPPED), heldout, *LEXICONS
     found = audit(data.captions, data.pairs, splits, *rest, unused=unused_images(summary))
-    assert found["counts"]["violations"] == 0 and found["counts"]["images_unused"] == images - len(splits)
+    assert found["counts"]["violations"] == 0 and found["counts"]["images_unused"] == images - len(
+        splits
+    )
     found = audit(data.captions, data.pairs, splits.iloc[1:], *rest, unused=unused_images(summary))
     assert any(v["guarantee"] == "every image has a split" for v in found["violations"])
 
@@ -177,30 +210,62 @@ def sides(**images: str) -> pd.DataFrame:
 def test_divided_splits_by_hand() -> None:
     """What train has disputed is neither held out nor seen; test_seen is filled from train."""
     pairs = said(
-        "a red wing", "a blue bill disputed", "b blue bill", "c red wing", "d red bill", "e black wing",
-        "f gray wing disputed", "c gray bill disputed",
-    )  # fmt: skip
+        "a red wing",
+        "a blue bill disputed",
+        "b blue bill",
+        "c red wing",
+        "d red bill",
+        "e black wing",
+        "f gray wing disputed",
+        "c gray bill disputed",
+    )
     ranking = rank(pairs)
     division = sides(a="train", b="test", c="test", d="test", e="unused", f="test", g="test")
-    ranking.loc[len(ranking)] = ["gray", "wing", 1, 1, 5, 99.0]  # ranked for an occurrence that is not disputed
+    ranking.loc[len(ranking)] = [
+        "gray",
+        "wing",
+        1,
+        1,
+        5,
+        99.0,
+    ]  # ranked for an occurrence that is not disputed
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
     # black_wing is in no test, blue_bill disputed in train; gray_bill is not ranked.
     assert heldout == ["gray_wing", "red_bill"]
     splits, summary = split_by(division, pairs, ranking, heldout)
-    assert dict(splits.to_numpy()) == {"a": "train", "d": "test_unseen", "f": "test_unseen", "g": "test_seen"}
+    assert dict(splits.to_numpy()) == {
+        "a": "train",
+        "d": "test_unseen",
+        "f": "test_unseen",
+        "g": "test_seen",
+    }
     assert summary["left_out"] == ["b", "c"] and summary["unused"] == ["e"]
     assert summary["warnings"][0].startswith("2 images of test are not used")
     pairs = said(
-        "a red wing", "b red wing", "c red wing", "c gray bill", "d red bill", "e blue wing", "f blue wing disputed",
-        "f red wing", "t red wing",
-    )  # fmt: skip
+        "a red wing",
+        "b red wing",
+        "c red wing",
+        "c gray bill",
+        "d red bill",
+        "e blue wing",
+        "f blue wing disputed",
+        "f red wing",
+        "t red wing",
+    )
     ranking = rank(pairs)
-    division = sides(a="train", b="train", c="train", d="test", e="train", f="train", t="test", u="unused")
+    division = sides(
+        a="train", b="train", c="train", d="test", e="train", f="train", t="test", u="unused"
+    )
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
     found = [split_by(division, pairs, ranking, heldout, n) for n in (1, 2, 3, 9)]
     seen = [set(splits.loc[splits["split"] == "test_seen", "image_id"]) for splits, _ in found]
-    # Of the rest of test there is t alone. c and e alone have a pair; one of the others with red wings stays.
-    assert seen[0] == {"t"} < seen[1] < seen[2] < seen[3] and len(seen[3]) == 4 and seen[3] < {"t", "a", "b", "c", "f"}
+    # Of the rest of test there is t alone. c and e alone have a pair; one of the others with red
+    # wings stays.
+    assert (
+        seen[0] == {"t"} < seen[1] < seen[2] < seen[3]
+        and len(seen[3]) == 4
+        and seen[3] < {"t", "a", "b", "c", "f"}
+    )
     assert "c" not in seen[3]
     captions = captions_table([(image, 0, "a bird") for image in division["image_id"]])
     _, summary = make_splits(
@@ -213,14 +278,20 @@ def test_divided_splits_by_hand() -> None:
         division=division,
     )
     assert summary["sizes"] == {"train": 2, "test_seen": 4, "test_unseen": 1}
-    assert summary["warnings"] == ["test_seen has 4 images, not 9: the rest hold pairs that train needs"]
+    assert summary["warnings"] == [
+        "test_seen has 4 images, not 9: the rest hold pairs that train needs"
+    ]
     pairs = said("a red wing", "a blue bill", "b red wing", "c blue bill", "d red bill")
     ranking = rank(pairs)
-    with pytest.raises(UserError, match="^d/color: train has every ranked pair of test, .*divergence.compound"):
+    with pytest.raises(
+        UserError, match="^d/color: train has every ranked pair of test, .*divergence.compound"
+    ):
         missing_pairs(pairs, ranking, sides(a="train", b="test", c="test", d="train"), "d", "color")
     division = sides(a="train", b="train", c="unused", d="test")
     heldout = missing_pairs(pairs, ranking, division, "d", "color")
-    with pytest.raises(UserError, match="^d/color: test_seen would be empty, .*lower split.divergence.comp"):
+    with pytest.raises(
+        UserError, match="^d/color: test_seen would be empty, .*lower split.divergence.comp"
+    ):
         split_by(division, pairs, ranking, heldout)
 
 
@@ -228,7 +299,9 @@ def test_divided_splits_by_hand() -> None:
 def few_exchanges() -> Iterator[None]:
     """Search less than a run does: the promises do not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(divide_images, "divide_samples", partial(divide_images.divide_samples, moves=20_000))
+        patch.setattr(
+            divide_images, "divide_samples", partial(divide_images.divide_samples, moves=20_000)
+        )
         yield
 
 
@@ -236,7 +309,9 @@ def divided(seed: int, images: int, **changed):
     data = world(seed, images=images, captions=2)
     target = Divergence(**{"train": 0.5, "test": 0.3} | changed)
     ids = data.captions["image_id"]
-    return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, dataset="d", composition="color")
+    return data, *divide_images.divide_images(
+        ids, data.pairs, data.ranking, target, dataset="d", composition="color"
+    )
 
 
 def test_sizes_are_rounded_and_divergence_is_more_than_by_chance_or_as_wanted() -> None:
@@ -254,7 +329,10 @@ def test_sizes_are_rounded_and_divergence_is_more_than_by_chance_or_as_wanted() 
     _, _, some = divided(7, 80, compound=wanted)
     assert some["compound_divergence"] == pytest.approx(wanted, abs=0.01) and not some["warnings"]
     _, _, few = divided(7, 10, atom=0.0)
-    assert few["atom_divergence"] > 0 and "over the wanted 0: ask for smaller sides" in few["warnings"][0]
+    assert (
+        few["atom_divergence"] > 0
+        and "over the wanted 0: ask for smaller sides" in few["warnings"][0]
+    )
 
 
 @settings(max_examples=6)
@@ -266,7 +344,9 @@ def test_every_image_has_one_side_and_the_summary_is_true(seed: int, images: int
     sizes = division["side"].value_counts()
     expected = side_sizes(images, 0.5, 0.3)
     assert (sizes["train"], sizes["test"]) == expected
-    assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test", "unused")}
+    assert summary["sizes"] == {
+        name: int(sizes.get(name, 0)) for name in ("train", "test", "unused")
+    }
     samples = pair_samples(data.pairs, data.ranking, division["image_id"].tolist())
     rows = [np.flatnonzero(division["side"] == name) for name in ("train", "test")]
     assert (summary["atom_divergence"], summary["compound_divergence"]) == tuple(

@@ -19,12 +19,15 @@ from tests.split.stage import inputs, run
 
 
 def ranking(n: int) -> pd.DataFrame:
-    rows = [(f"a{i}", f"n{i}", n + 1 - i, n + 1 - i, i, 100 * (i - 0.5) / n) for i in range(1, n + 1)]
+    rows = [
+        (f"a{i}", f"n{i}", n + 1 - i, n + 1 - i, i, 100 * (i - 0.5) / n) for i in range(1, n + 1)
+    ]
     return pd.DataFrame(rows, columns=list(RANKING.columns))
 
 
 LEXICONS = tuple(
-    Lexicon(name, {f"{name[0]}{i}": f"{name[0]}{i}" for i in range(30)}) for name in ("adjectives", "nouns")
+    Lexicon(name, {f"{name[0]}{i}": f"{name[0]}{i}" for i in range(30)})
+    for name in ("adjectives", "nouns")
 )
 # Two pairs occur that are not ranked.
 COUNTS = pd.Series([3, 2], index=["a1_n2", "a2_n1"])
@@ -34,8 +37,12 @@ def test_half_rounds_up_and_every_pair_of_the_window_can_be_drawn() -> None:
     assert [n_heldout(n, 0.1) for n in (4, 5, 14, 15, 298, 287)] == [0, 1, 1, 2, 30, 29]
     assert n_heldout(50, 0.29) == 15  # 14.5, which floats make 14.499999999999998
     keys = (0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape")
-    assert len({tuple(draw_heldout(ranking(298), Draw(), *key)) for key in keys}) == 4, "each key decides"
-    drawn = {pair for seed in range(300) for pair in draw_heldout(ranking(20), Draw(), seed, "d", "c")}
+    assert len({tuple(draw_heldout(ranking(298), Draw(), *key)) for key in keys}) == 4, (
+        "each key decides"
+    )
+    drawn = {
+        pair for seed in range(300) for pair in draw_heldout(ranking(20), Draw(), seed, "d", "c")
+    }
     assert drawn == {f"a{i}_n{i}" for i in range(6, 16)}
 
 
@@ -69,7 +76,9 @@ def test_what_cannot_be_held_out(n: int, choice: Draw | list[str], message: str)
             check_listed(ranking(n), COUNTS, choice, *LEXICONS, "d/color")
 
 
-def test_an_unranked_pair_is_held_out_with_a_notice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unranked_pair_is_held_out_with_a_notice(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = inputs(tmp_path / "d")
     table = read_table(folder / "ranking.parquet", RANKING)
     unranked, ranked = pair_names(table).iloc[[-1, 0]]
@@ -78,17 +87,27 @@ def test_an_unranked_pair_is_held_out_with_a_notice(tmp_path: Path, caplog: pyte
         run("sample_heldout", folder, listed=[unranked, ranked])
     summary = read_json(folder / "heldout.json")
     assert summary["pairs"] == sorted([ranked, unranked])
-    assert summary["not_ranked"] == [unranked] and summary["occurrences"][unranked] == table["count"].iloc[-1]
-    assert f"1 held-out pairs are not ranked: {unranked} ({table['count'].iloc[-1]} occurrences)" in caplog.text
+    assert (
+        summary["not_ranked"] == [unranked]
+        and summary["occurrences"][unranked] == table["count"].iloc[-1]
+    )
+    assert (
+        f"1 held-out pairs are not ranked: {unranked} ({table['count'].iloc[-1]} occurrences)"
+        in caplog.text
+    )
     run("make_splits", folder)
     pairs = read_table(folder / "pairs.parquet", PAIRS)
-    split = pairs["image_id"].map(read_table(folder / "splits.parquet", SPLIT).set_index("image_id")["split"])
+    split = pairs["image_id"].map(
+        read_table(folder / "splits.parquet", SPLIT).set_index("image_id")["split"]
+    )
     assert set(split[pair_names(pairs) == unranked]) == {"test_unseen"}
 
 
 @given(st.integers(5, 100), st.integers(1, 8), st.integers(0, 10**6))
 def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
-    """The nouns of preferred pairs occur with other adjectives 1 to 10 times as often as the median."""
+    """The nouns of preferred pairs occur with other adjectives 1 to 10 times as often as the
+    median.
+    """
     table = ranking(n).assign(noun=[f"n{i % nouns}" for i in range(n)])
     draw = Draw(prefer="swappable")
     drawn = draw_heldout(table, draw, seed, "d", "color")
@@ -105,12 +124,29 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "note"),
     [
-        ({}, "follow the paper's rule (0.1 of the ranked pairs, from percentiles 25 to 75) with our own draw (seed 0)"),
-        ({"window": [50, 75]}, "drawn here with seed 0: 0.1 of the ranked pairs, from percentiles 50 to 75."),
-        ({"prefer": "swappable", "chosen": {}}, "from percentiles 25 to 75, chosen by what the captions permit."),
+        (
+            {},
+            "follow the paper's rule (0.1 of the ranked pairs, from percentiles 25 to 75) with "
+            "our own draw (seed 0)",
+        ),
+        (
+            {"window": [50, 75]},
+            "drawn here with seed 0: 0.1 of the ranked pairs, from percentiles 50 to 75.",
+        ),
+        (
+            {"prefer": "swappable", "chosen": {}},
+            "from percentiles 25 to 75, chosen by what the captions permit.",
+        ),
         ({"source": "config"}, "listed in the config"),
     ],
 )
 def test_notes_say_how_the_pairs_were_chosen(changes: dict, note: str) -> None:
-    draw = {"pairs": ["a_b"], "source": "drawn", "window": [25.0, 75.0], "fraction": 0.1, "prefer": "any", "seed": 0}
+    draw = {
+        "pairs": ["a_b"],
+        "source": "drawn",
+        "window": [25.0, 75.0],
+        "fraction": 0.1,
+        "prefer": "any",
+        "seed": 0,
+    }
     assert note in heldout_note(draw | changes)

@@ -1,4 +1,6 @@
-"""The stage's steps, also of captions of everyday photographs without a noun lexicon, and its exports."""
+"""The stage's steps, also of captions of everyday photographs without a noun lexicon, and its
+exports.
+"""
 
 import json
 import pickle
@@ -42,8 +44,12 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
 
 def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
     colors = permutations("red blue green white black yellow brown gray".split(), 2)
-    texts = [text.format(a=a, b=b, c="brown") for (a, b), text in product(list(colors)[::3], PATTERNS)]
-    split_of(tmp_path, captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts)]))
+    texts = [
+        text.format(a=a, b=b, c="brown") for (a, b), text in product(list(colors)[::3], PATTERNS)
+    ]
+    split_of(
+        tmp_path, captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts)])
+    )
     counts = read_json(tmp_path / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 3
     assert read_json(tmp_path / "splits.json")["contested"] == []
@@ -53,16 +59,25 @@ def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
 
 
 def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: Path) -> None:
-    rows = [("a", 0, "a green slide"), ("b", 0, "a green bench"), ("c", 0, "green water"), ("d", 0, "a green bench")]
+    rows = [
+        ("a", 0, "a green slide"),
+        ("b", 0, "a green bench"),
+        ("c", 0, "green water"),
+        ("d", 0, "a green bench"),
+    ]
     texts = captions_table([*rows, *((f"e{i}", 0, "a green bench") for i in range(12))])
     texts = pd.concat([texts, captions_table([("f", 0, "green water")])], ignore_index=True)
     # The extraction found another noun in c than the order of words does.
     nouns = ["slide", "bench", "slime", *["bench"] * 13, "water"]
     said = zip(texts["image_id"], nouns, strict=True)
-    pairs = pairs_table([(image, 0, "green", noun, 2, 7, 8, 13, "adjacent") for image, noun in said])
+    pairs = pairs_table(
+        [(image, 0, "green", noun, 2, 7, 8, 13, "adjacent") for image, noun in said]
+    )
     ranking = pairs[["adjective", "noun"]].drop_duplicates(ignore_index=True)
     ranking = ranking.assign(count=1, images=1, rank=1, percentile=50.0)
-    write_tables(tmp_path, captions=texts, pairs=pairs, ranking=ranking, swapped=empty_table(SWAPPED))
+    write_tables(
+        tmp_path, captions=texts, pairs=pairs, ranking=ranking, swapped=empty_table(SWAPPED)
+    )
     write_json({"pairs": ["green_slide", "green_water"]}, tmp_path / "heldout.json")
     run("make_splits", tmp_path, adjectives=COLOR, nouns=None)
     assert "c" not in set(read_table(tmp_path / "splits.parquet", SPLIT)["image_id"])
@@ -81,9 +96,17 @@ GEESE = {"adjective": "two white geese in a yard", "noun": "the white geese are 
 
 def geese(plural: str) -> pd.DataFrame:
     """Captions of colored things, among them white geese in singular and plural."""
-    things = product("white red blue green black yellow".split(), "goose cup plate chair".split(), "red blue".split())
-    texts = [f"a photo of a {color} {noun} beside a {other} box" for color, noun, other in things] * 3
-    return captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts + [plural] * 5)])
+    things = product(
+        "white red blue green black yellow".split(),
+        "goose cup plate chair".split(),
+        "red blue".split(),
+    )
+    texts = [
+        f"a photo of a {color} {noun} beside a {other} box" for color, noun, other in things
+    ] * 3
+    return captions_table(
+        [(f"{number:03d}", 0, text) for number, text in enumerate(texts + [plural] * 5)]
+    )
 
 
 @pytest.mark.parametrize("tag", GEESE)
@@ -98,12 +121,18 @@ def test_a_pair_held_out_in_one_form_is_held_out_in_all(tag: str) -> None:
     assert unseen == set(captions.loc[is_held_out, "image_id"])
     assert set(splits["image_id"]) == set(captions.loc[is_held_out | ~is_plural, "image_id"])
     unused = captions.loc[~captions["image_id"].isin(splits["image_id"]), "image_id"].tolist()
-    checked = audit(captions, pairs, splits, empty_table(SWAPPED), ["white_goose"], "color", unused=unused)
+    checked = audit(
+        captions, pairs, splits, empty_table(SWAPPED), ["white_goose"], "color", unused=unused
+    )
     assert checked["counts"]["violations"] == 0
 
 
-@pytest.mark.parametrize(("heldout", "hidden"), [("white_goose", "white geese"), ("white_geese", "white goose")])
-def test_word_order_finds_a_form_that_the_extraction_takes_for_another_noun(heldout: str, hidden: str) -> None:
+@pytest.mark.parametrize(
+    ("heldout", "hidden"), [("white_goose", "white geese"), ("white_geese", "white goose")]
+)
+def test_word_order_finds_a_form_that_the_extraction_takes_for_another_noun(
+    heldout: str, hidden: str
+) -> None:
     captions = geese(GEESE["noun"])
     pairs = extract_pairs(captions, ["color"])
     is_plural = captions["text"].str.contains("geese")
@@ -133,12 +162,21 @@ def test_only_few_captions_are_pickled(tmp_path: Path, monkeypatch: pytest.Monke
     assert {"split.pkl", "train.csv", "train.jsonl"} == {name for name in names if name[0] != "."}
 
 
-@pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])
+@pytest.mark.parametrize(
+    "division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"]
+)
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, Any]) -> None:
     one, two = (run_all(inputs(tmp_path / name), **division) for name in ("one", "two"))
     found = dict(artifact_digests(one))
     assert found == dict(artifact_digests(two))
-    names = {"heldout.json", "splits.csv", "swapped.parquet", "prompts.jsonl", "audit.json", "export/split.pkl"}
+    names = {
+        "heldout.json",
+        "splits.csv",
+        "swapped.parquet",
+        "prompts.jsonl",
+        "audit.json",
+        "export/split.pkl",
+    }
     assert names <= found.keys()
     heldout, splits = read_json(one / "heldout.json"), read_table(one / "splits.parquet", SPLIT)
     counts = read_json(one / "audit.json")["counts"]
@@ -152,39 +190,66 @@ def test_published_formats(results: Path) -> None:
     place = results / DATASET / COMPOSITION
     names = [path.name for path in sorted((place / "export").glob("[!.]*"))]
     assert names == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
-    images = read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()
-    split, data = (pickle.loads((place / "export" / f"{name}.pkl").read_bytes()) for name in ("split", "data"))
+    images = (
+        read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()
+    )
+    split, data = (
+        pickle.loads((place / "export" / f"{name}.pkl").read_bytes()) for name in ("split", "data")
+    )
     assert split == images | {"heldout_pairs": sorted(read_json(place / "heldout.json")["pairs"])}
     expected: dict[str, dict[int, dict]] = {}
     for row in read_table(place.parent / "captions.parquet", CAPTIONS).itertuples():
         expected.setdefault(row.image_id, {})[row.caption_id] = {"text": row.text}
     swapped = read_table(place / "swapped.parquet", SWAPPED)
     for row in swapped.itertuples():
-        (made,) = (change for change in row.changes if f"{change['new_adj']}_{change['noun']}" == row.pair)
+        (made,) = (
+            change for change in row.changes if f"{change['new_adj']}_{change['noun']}" == row.pair
+        )
         made = {key: made[key] for key in ("noun", "original_adj", "new_adj")}
-        expected[row.image_id][row.caption_id] |= {"swapped_text": row.swapped_text, "changes_made": made}
+        expected[row.image_id][row.caption_id] |= {
+            "swapped_text": row.swapped_text,
+            "changes_made": made,
+        }
     assert data == expected and (swapped["changes"].map(len) > 1).any()
     assert {type(key) for captions in data.values() for key in captions} == {int}
 
 
-def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tmp_path: Path) -> None:
-    captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
+def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(
+    tmp_path: Path,
+) -> None:
+    captions = captions_table(
+        [("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")]
+    )
     splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
     swapped = pd.DataFrame(columns=["image_id", "caption_id", "swapped_text", "changes", "pair"])
     export(tmp_path, captions, images_table(["b/1", "a/2"], ["d/1.png", None]), splits, swapped, [])
     assert [list(json.loads(line).values()) for line in (tmp_path / "train.jsonl").open()] == [
-        ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
-    ]  # fmt: skip
+        ["a/2", 0, None, "a tail"],
+        ["b/1", 0, "d/1.png", "wings"],
+        ["b/1", 1, "d/1.png", 'a "red" bill'],
+    ]
     header, _, *lines = (tmp_path / "train.csv").read_text().splitlines()
-    assert header == "image_id,caption_id,file_name,text"  # as imagefolder of Hugging Face datasets names it
+    assert (
+        header == "image_id,caption_id,file_name,text"
+    )  # as imagefolder of Hugging Face datasets names it
     assert lines == ["b/1,0,d/1.png,wings", 'b/1,1,d/1.png,"a ""red"" bill"']
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
-        "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
-    }  # fmt: skip
+        "train": ["a/2", "b/1"],
+        "test_seen": [],
+        "test_unseen": [],
+        "heldout_pairs": ["blue_bill", "red_wing"],
+    }
     # The extraction missed the slide in a.
     captions = captions_table([("a", 0, "a red bench and slide"), ("b", 0, "a gray slide")])
-    places = ("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent"), ("b", 0, "gray", "slide", 2, 6, 7, 12, "adjacent")
-    given = captions, pairs_table([*places]), pd.DataFrame({"image_id": ["a", "b"], "split": ["test_seen", "train"]})
+    places = (
+        ("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent"),
+        ("b", 0, "gray", "slide", 2, 6, 7, 12, "adjacent"),
+    )
+    given = (
+        captions,
+        pairs_table([*places]),
+        pd.DataFrame({"image_id": ["a", "b"], "split": ["test_seen", "train"]}),
+    )
     assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
     # A reader that knows slides sees that the swap would state another pair.
     made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")

@@ -20,7 +20,17 @@ from compclip.split.swap_adjectives import apply, candidates_of, choose_changes,
 from compclip.split.wording import article, cased, contradicts
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
-from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
+from tests.split.worlds import (
+    COLORS,
+    LEXICONS,
+    NOUNS,
+    SHAPES,
+    captions_table,
+    mention,
+    mentions,
+    pairs_table,
+    world,
+)
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 
@@ -42,7 +52,9 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     fixed = data.pairs[data.pairs["relation"].isin(["shared", "disputed"])]
     never = set(zip(fixed["image_id"], fixed["caption_id"], fixed["adjective_start"], strict=True))
     counts = Counter(
-        pair for changes in swapped["changes"] for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
+        pair
+        for changes in swapped["changes"]
+        for pair in {f"{c['new_adj']}_{c['noun']}" for c in changes}
     )
     for row in swapped.itertuples(index=False):
         assert row.text == original[row.image_id, row.caption_id]
@@ -53,16 +65,27 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
         for change in row.changes:
             assert change["new_adj"] != change["original_adj"]
             assert (row.image_id, row.caption_id, change["start"]) not in never
-            assert row.swapped_text[change["new_start"] : change["new_end"]].lower() == change["new_adj"]
-            assert COLORS[row.text[change["start"] : change["end"]].lower()] == change["original_adj"]
-            gap, old = row.swapped_text[copied : change["new_start"]], row.text[len(back) : change["start"]]
+            assert (
+                row.swapped_text[change["new_start"] : change["new_end"]].lower()
+                == change["new_adj"]
+            )
+            assert (
+                COLORS[row.text[change["start"] : change["end"]].lower()] == change["original_adj"]
+            )
+            gap, old = (
+                row.swapped_text[copied : change["new_start"]],
+                row.text[len(back) : change["start"]],
+            )
             assert ARTICLE.sub("a", gap) == ARTICLE.sub("a", old)
             if ARTICLE.search(gap):
                 assert ARTICLE.search(gap).group().lower() == article(change["new_adj"])
             back = row.text[: change["end"]]
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
-    shuffled = data.captions.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
+    shuffled = (
+        data.captions.sample(frac=1, random_state=1),
+        data.pairs.sample(frac=1, random_state=2),
+    )
     again, _ = swap_adjectives(*shuffled, splits, heldout, *LEXICONS, seed=other)
     pd.testing.assert_frame_equal(swapped, again)
 
@@ -70,17 +93,33 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
 def test_articles_capitals_and_contradictions() -> None:
     text = "Red wings, a RED bill and an orange belly"
     held = {"wing": ["orange"], "bill": ["orange"], "belly": ["blue"]}
-    said = mention(text, "Red", "wings"), mention(text, "RED", "bill"), mention(text, "orange", "belly")
+    said = (
+        mention(text, "Red", "wings"),
+        mention(text, "RED", "bill"),
+        mention(text, "orange", "belly"),
+    )
     found = candidates_of(text, said, held, COLORS, NOUNS, Counter())
     swapped, changes = apply(text, found)
     assert swapped == "Orange wings, an ORANGE bill and a blue belly"
     assert [(c["noun"], c["original_adj"], c["new_adj"]) for c in changes] == [
-        ("wing", "red", "orange"), ("bill", "red", "orange"), ("belly", "orange", "blue"),
-    ]  # fmt: skip
+        ("wing", "red", "orange"),
+        ("bill", "red", "orange"),
+        ("belly", "orange", "blue"),
+    ]
     assert (changes[1]["start"], changes[1]["end"]) == (13, 16)
     assert (changes[1]["new_start"], changes[1]["new_end"]) == (17, 23)
-    assert [cased("blue", w) for w in ("RED", "Red", "red", "R")] == ["BLUE", "Blue", "blue", "Blue"]
-    assert [article(w) for w in ("orange", "elongated", "blue", "uniform")] == ["an", "an", "a", "a"]
+    assert [cased("blue", w) for w in ("RED", "Red", "red", "R")] == [
+        "BLUE",
+        "Blue",
+        "blue",
+        "Blue",
+    ]
+    assert [article(w) for w in ("orange", "elongated", "blue", "uniform")] == [
+        "an",
+        "an",
+        "a",
+        "a",
+    ]
     assert contradicts("long", "short") and not contradicts("long", "thin")
 
 
@@ -106,7 +145,10 @@ def test_articles_capitals_and_contradictions() -> None:
         ("shades of black and wings", "black wings"),  # black is a noun
         ("black under its wings", "black wings"),
         ("black wings and upper belly", "black wings"),  # may be the upper belly's too
-        ("black wings flank and belly", "black wings"),  # flank is in no lexicon, but known as a noun
+        (
+            "black wings flank and belly",
+            "black wings",
+        ),  # flank is in no lexicon, but known as a noun
         ("black wings flank", "black wings"),
         ("black wings inner and outer feathers", "black wings"),
         ("black wings edged in white", "black wings"),
@@ -160,13 +202,20 @@ def test_wordings_that_no_swap_touches(text: str, said: str) -> None:
         ("a bird with wings that are blue in color", "blue", ["red"], {"red_wing"}),
     ],
 )
-def test_which_colors_are_possible(text: str, color: str, held: list[str], possible: set[str]) -> None:
-    found = candidates_of(text, [mention(text, color, "wings")], {"wing": held}, COLORS, NOUNS, Counter())
+def test_which_colors_are_possible(
+    text: str, color: str, held: list[str], possible: set[str]
+) -> None:
+    found = candidates_of(
+        text, [mention(text, color, "wings")], {"wing": held}, COLORS, NOUNS, Counter()
+    )
     new = {candidate.pair: apply(text, [candidate])[0] for candidate in found}
     assert new == {pair: text.replace(color, pair.partition("_")[0]) for pair in possible}
 
 
-MORE = {**NOUNS, **{noun: noun for noun in ("bird", "body", "feathers", "flower", "petals", "eye", "ring")}}
+MORE = {
+    **NOUNS,
+    **{noun: noun for noun in ("bird", "body", "feathers", "flower", "petals", "eye", "ring")},
+}
 
 
 @pytest.mark.parametrize(
@@ -174,17 +223,38 @@ MORE = {**NOUNS, **{noun: noun for noun in ("bird", "body", "feathers", "flower"
     [
         ("a red belly medium length beak", ["red beak"], ["blue_bill"], None),  # a nearer noun
         # Shared and disputed adjectives; one that two readings give to two nouns.
-        ("red wings with a belly", ["red wings", "red belly shared"], ["blue_wing", "blue_belly"], None),
+        (
+            "red wings with a belly",
+            ["red wings", "red belly shared"],
+            ["blue_wing", "blue_belly"],
+            None,
+        ),
         ("red wings", ["red wings disputed"], ["blue_wing"], None),
         ("wings red belly", ["red belly", "red wings"], ["blue_wing", "blue_belly"], None),
         # A noun that is named twice changes in both places, or not at all.
-        ("red wings with red wings", ["red wings", "red wings 1"], ["blue_wing"], "blue wings with blue wings"),
+        (
+            "red wings with red wings",
+            ["red wings", "red wings 1"],
+            ["blue_wing"],
+            "blue wings with blue wings",
+        ),
         ("red wings with gray wings", ["red wings", "gray wings"], ["blue_wing"], None),
-        # What is said of the whole bird counts for its body: it would be red and black, or large and short.
+        # What is said of the whole bird counts for its body: it would be red and black, or large
+        # and short.
         ("a large bird, round body", ["large bird", "round body"], ["short_body"], None),
-        ("a large bird, round body", ["large bird", "round body"], ["curved_body"], "a large bird, curved body"),
+        (
+            "a large bird, round body",
+            ["large bird", "round body"],
+            ["curved_body"],
+            "a large bird, curved body",
+        ),
         ("black bird, black feathers", ["black bird", "black feathers 1"], ["red_feather"], None),
-        ("black bird, black bill", ["black bird", "black bill 1"], ["red_bill"], "black bird, red bill"),
+        (
+            "black bird, black bill",
+            ["black bird", "black bill 1"],
+            ["red_bill"],
+            "black bird, red bill",
+        ),
         # `a pointed beak. Feathers are gray`: a beak's, not the feathers'.
         ("a pointed beak feathers are gray", ["pointed feathers"], ["thin_feather"], None),
         ("pointed belly feathers", ["pointed feathers"], ["thin_feather"], "thin belly feathers"),
@@ -201,7 +271,9 @@ MORE = {**NOUNS, **{noun: noun for noun in ("bird", "body", "feathers", "flower"
         ("a red eye ring patch", ["red patch"], ["blue_patch"], "a blue eye ring patch"),
     ],
 )
-def test_what_other_words_forbid(text: str, said: list[str], held: list[str], swapped: str | None) -> None:
+def test_what_other_words_forbid(
+    text: str, said: list[str], held: list[str], swapped: str | None
+) -> None:
     by_noun = {noun: [adjective] for adjective, noun in (pair.split("_") for pair in held)}
     forms = COLORS if held[0].split("_")[0] in COLORS else SHAPES
     found = candidates_of(text, mentions(text, *said), by_noun, forms, MORE, Counter())
@@ -227,7 +299,9 @@ def test_nouns_are_known_without_a_lexicon() -> None:
 GROUPED = Lexicon("shape", SHAPES, (("long", "short"), ("small", "large"), ("round", "pointed")))
 
 
-def shape_swaps(texts: list[str], heldout: list[str], shapes: Lexicon) -> tuple[pd.DataFrame, dict[str, Any]]:
+def shape_swaps(
+    texts: list[str], heldout: list[str], shapes: Lexicon
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Swaps of captions whose listed words `adjective noun` are all pairs."""
     captions = captions_table([(f"{n:02d}", 0, text) for n, text in enumerate(texts)])
     occurrences = []
@@ -263,12 +337,21 @@ def test_other_swaps_are_made_where_no_adjective_excludes_the_original_one() -> 
 
 def test_each_noun_with_an_exclusive_adjective_is_changed() -> None:
     # Counts of other captions leave room for a second change.
-    texts = [*["a bird with short wings"] * 4, "a bird with short wings and a small belly and a large bill"]
+    texts = [
+        *["a bird with short wings"] * 4,
+        "a bird with short wings and a small belly and a large bill",
+    ]
     swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
-    assert swapped["swapped_text"].iloc[-1] == "a bird with short wings and a large belly and a large bill"
+    assert (
+        swapped["swapped_text"].iloc[-1]
+        == "a bird with short wings and a large belly and a large bill"
+    )
     texts[-1] = "a bird with curved wings and a small belly and a pointed bill"
     swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
-    assert swapped["swapped_text"].iloc[-1] == "a bird with curved wings and a large belly and a round bill"
+    assert (
+        swapped["swapped_text"].iloc[-1]
+        == "a bird with curved wings and a large belly and a round bill"
+    )
 
 
 def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> None:
@@ -284,7 +367,9 @@ def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> N
         summary = read_json(folder / "swapped.json")
         exclusive[one_value, lexicon] = summary["exclusive"] / summary["swapped"]
     assert contents[True, "grouped"] == contents[False, "color"]
-    assert exclusive[True, "grouped"] == exclusive[False, "color"] == 1 > exclusive[False, "grouped"]
+    assert (
+        exclusive[True, "grouped"] == exclusive[False, "color"] == 1 > exclusive[False, "grouped"]
+    )
 
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:

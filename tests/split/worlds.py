@@ -11,17 +11,40 @@ from compclip.core.tables import PAIRS
 from compclip.split.wording import Mention
 from compclip.text.lexicon import Lexicon
 
-COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
-NOUNS = {"wing": "wing", "wings": "wing", "bill": "bill", "beak": "bill", "belly": "belly", "eye ring": "eyering"}
+COLORS = {
+    "red": "red",
+    "blue": "blue",
+    "gray": "gray",
+    "grey": "gray",
+    "orange": "orange",
+    "black": "black",
+}
+NOUNS = {
+    "wing": "wing",
+    "wings": "wing",
+    "bill": "bill",
+    "beak": "bill",
+    "belly": "belly",
+    "eye ring": "eyering",
+}
 LEXICONS = Lexicon("color", COLORS), Lexicon("parts", NOUNS)
 
-SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
+SHAPES = {
+    w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")
+}
 
 
 def mention(
-    text: str, adjective: str, noun: str, canonical: str = "", relation: str = "adjacent", n: int = 0
+    text: str,
+    adjective: str,
+    noun: str,
+    canonical: str = "",
+    relation: str = "adjacent",
+    n: int = 0,
 ) -> Mention:
-    """The ``n``-th place of ``adjective`` and the first of ``noun`` after it, or before where none is after."""
+    """The ``n``-th place of ``adjective`` and the first of ``noun`` after it, or before where none
+    is after.
+    """
     start = [m.start() for m in re.finditer(rf"\b{adjective}\b", text)][n]
     at = text.find(noun, start)
     at = text.rfind(noun, 0, start) if at < 0 else at
@@ -31,11 +54,17 @@ def mention(
 
 
 def mentions(text: str, *said: str) -> list[Mention]:
-    """A mention for each ``adjective noun``, whose other words are a relation and the number of the place."""
+    """A mention for each ``adjective noun``, whose other words are a relation and the number of the
+    place.
+    """
     found = []
     for adjective, noun, *more in map(str.split, said):
         relation = next(filter(str.isalpha, more), "adjacent")
-        found.append(mention(text, adjective, noun, relation=relation, n=int(next(filter(str.isdigit, more), 0))))
+        found.append(
+            mention(
+                text, adjective, noun, relation=relation, n=int(next(filter(str.isdigit, more), 0))
+            )
+        )
     return found
 
 
@@ -52,10 +81,16 @@ class World:
 def rank(pairs: pd.DataFrame) -> pd.DataFrame:
     """The ranking of all pairs of a table that are not disputed."""
     sure = pairs[pairs["relation"] != "disputed"]
-    table = sure.groupby(["adjective", "noun"]).agg(count=("image_id", "size"), images=("image_id", "nunique"))
-    table = table.reset_index().sort_values(["count", "adjective", "noun"], ascending=[False, True, True])
+    table = sure.groupby(["adjective", "noun"]).agg(
+        count=("image_id", "size"), images=("image_id", "nunique")
+    )
+    table = table.reset_index().sort_values(
+        ["count", "adjective", "noun"], ascending=[False, True, True]
+    )
     rank = np.arange(1, len(table) + 1)
-    return table.assign(rank=rank, percentile=100 * (rank - 0.5) / max(len(table), 1)).reset_index(drop=True)
+    return table.assign(rank=rank, percentile=100 * (rank - 0.5) / max(len(table), 1)).reset_index(
+        drop=True
+    )
 
 
 def images_table(image_ids: list[str], paths: list[str | None] | None = None) -> pd.DataFrame:
@@ -79,9 +114,13 @@ def pairs_table(rows: list[tuple]) -> pd.DataFrame:
 
 
 def said(*rows: str, captions: pd.DataFrame | None = None) -> pd.DataFrame:
-    """``image adjective noun [relation]`` a row; with ``captions``, at the places of the words there."""
+    """``image adjective noun [relation]`` a row; with ``captions``, at the places of the words
+    there.
+    """
     pairs = []
-    texts = {} if captions is None else dict(zip(captions["image_id"], captions["text"], strict=True))
+    texts = (
+        {} if captions is None else dict(zip(captions["image_id"], captions["text"], strict=True))
+    )
     for image, adjective, noun, *more in (row.split() for row in rows):
         text = texts.get(image, f"{adjective} {noun}")
         found = [re.compile(rf"{word}\w*").search(text).span() for word in (adjective, noun)]

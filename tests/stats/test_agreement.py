@@ -1,4 +1,6 @@
-"""Krippendorff's alpha, weighted correlations, McNemar's test and Holm's procedure, against independent values."""
+"""Krippendorff's alpha, weighted correlations, McNemar's test and Holm's procedure, against
+independent values.
+"""
 
 from math import comb
 
@@ -13,7 +15,9 @@ from compclip.stats.paired import holm, mcnemar
 
 
 def test_alpha_by_hand_and_of_people_who_agree_or_toss_coins() -> None:
-    """Of three tasks with two answers each, two agree; of two random answers of these six, 18 of 30 differ."""
+    """Of three tasks with two answers each, two agree; of two random answers of these six, 18 of 30
+    differ.
+    """
     assert alpha(np.array([[2, 0], [0, 2], [1, 1]])) == pytest.approx(1 - (1 / 3) / (18 / 30))
     assert alpha(np.array([[3, 0], [2, 0]])) is None
     assert alpha(np.array([[1, 0], [0, 1]])) is None
@@ -29,7 +33,11 @@ def test_alpha_by_hand_and_of_people_who_agree_or_toss_coins() -> None:
     assert single["alpha"] is None and single["tasks"] == 0
 
 
-@given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12))
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12
+    )
+)
 def test_weights_are_copies(rows: list[tuple[int, int, int]]) -> None:
     x, y, weights = (np.array(column, float) for column in zip(*rows, strict=True))
     # Another resample beside changes nothing.
@@ -62,11 +70,15 @@ def _exact(b: int, c: int) -> float:
 def test_mcnemar(pairs: list[tuple[bool, bool]]) -> None:
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     expected = _exact(sum(x and not y for x, y in pairs), sum(y and not x for x, y in pairs))
-    assert mcnemar(a, b) == pytest.approx(expected, abs=1e-9) and mcnemar(b, a) == pytest.approx(expected, abs=1e-9)
+    assert mcnemar(a, b) == pytest.approx(expected, abs=1e-9) and mcnemar(b, a) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def _holm_rejects(p: list[float], alpha: float) -> set[int]:
-    """Compare the smallest with alpha / m, the next with alpha / (m - 1), until one is not rejected."""
+    """Compare the smallest with alpha / m, the next with alpha / (m - 1), until one is not
+    rejected.
+    """
     rejected: set[int] = set()
     for step, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[at] > alpha / (len(p) - step):

@@ -1,4 +1,6 @@
-"""What is composed: by a made-up world whose truth is known, in styles that judges recognize less well."""
+"""What is composed: by a made-up world whose truth is known, in styles that judges recognize less
+well.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -27,7 +29,8 @@ JUDGES = 3
 
 @dataclass(frozen=True)
 class Style:
-    """On the scale of logits, what a style adds to how often an adjective that is shown is chosen, and one that is not.
+    """On the scale of logits, what a style adds to how often an adjective that is shown is chosen,
+    and one that is not.
 
     Args:
         shown, mistaken: for all adjectives.
@@ -43,7 +46,9 @@ PLAIN = Style()
 
 
 class World:
-    """Prompts of all pairs, a third of which are held out, and judges that choose adjectives of images."""
+    """Prompts of all pairs, a third of which are held out, and judges that choose adjectives of
+    images.
+    """
 
     def __init__(self, seed: int = 0, images: int = 400) -> None:
         rng = np.random.default_rng(seed)
@@ -52,14 +57,20 @@ class World:
         rows = []
         for split, kinds in (("test_seen", set(pairs) - held_out), ("test_unseen", held_out)):
             names = rng.choice(sorted(kinds), 2 * images)
-            rows.append(pd.DataFrame({"split": split, "pair": names, "cluster": np.repeat(range(images), 2)}))
+            rows.append(
+                pd.DataFrame(
+                    {"split": split, "pair": names, "cluster": np.repeat(range(images), 2)}
+                )
+            )
             rows[-1]["cluster"] = split + rows[-1]["cluster"].astype(str)
         self.prompts = pd.concat(rows, ignore_index=True).assign(matched=True, counts=True)
         self.recognized = dict(zip(pairs, rng.uniform(0.6, 0.9, len(pairs)), strict=True))
         self.held_out = (self.prompts["split"] != "test_seen").to_numpy()
 
     def choices(self, shows: np.ndarray, style: Style = PLAIN, seed: int = 0) -> Choices:
-        """Return what judges choose for images, some of which show the pair, and others a usual adjective."""
+        """Return what judges choose for images, some of which show the pair, and others a usual
+        adjective.
+        """
         rng = np.random.default_rng(seed)
         own = self.prompts["pair"].str.partition("_")[0].to_numpy(object)
         more = np.array([dict(style.of).get(name, 0.0) for name in own])
@@ -120,8 +131,12 @@ def test_mixtures_are_estimated_in_every_style(
     assert found.same_pairs_low - 0.02 <= truth <= found.same_pairs_high + 0.02
 
 
-def test_a_generator_that_draws_fewer_of_all_pairs_composes_as_much(world: World, scale: Scale) -> None:
-    """Seen and held-out pairs are drawn in half of the images: s is a half, and what is composed is 1."""
+def test_a_generator_that_draws_fewer_of_all_pairs_composes_as_much(
+    world: World, scale: Scale
+) -> None:
+    """Seen and held-out pairs are drawn in half of the images: s is a half, and what is composed is
+    1.
+    """
     shows = np.random.default_rng(5).random(len(world.prompts)) < 0.5
     skills = scale.skills(world.choices(shows))
     assert skills.seen is not None and skills.seen.value == pytest.approx(0.5, abs=0.05)
@@ -138,14 +153,18 @@ def test_a_generator_that_draws_no_seen_pair_has_no_estimate(world: World, scale
 
 
 def test_pairs_that_judges_do_not_recognize_do_not_count(world: World) -> None:
-    """A generator that draws unrecognized pairs alone, better than the reference, composes nothing."""
+    """A generator that draws unrecognized pairs alone, better than the reference, composes
+    nothing.
+    """
     other = World()
     for pair in sorted(set(other.prompts["pair"][other.held_out]))[:6]:
         other.recognized[pair] = 0.1
     scale = other.scale()
     unrecognized = other.prompts["pair"].map(other.recognized) < 0.5
     assert not (scale.recognized()[HELD_OUT] & unrecognized).any()
-    other.recognized = {pair: max(0.95 * (chance < 0.5), chance) for pair, chance in other.recognized.items()}
+    other.recognized = {
+        pair: max(0.95 * (chance < 0.5), chance) for pair, chance in other.recognized.items()
+    }
     shows = ~other.held_out | unrecognized.to_numpy()
     assert composes(scale, other.choices(shows)).value == pytest.approx(0, abs=0.05)
 
@@ -157,7 +176,9 @@ def test_too_few_recognized_pairs_give_no_verdict() -> None:
         other.recognized[pair] = 0.1
     skills = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
     assert skills.why is not None
-    assert skills.why.startswith(f"the judges recognize too few held-out pairs: {LEAST_PAIRS - 1} of 16, ")
+    assert skills.why.startswith(
+        f"the judges recognize too few held-out pairs: {LEAST_PAIRS - 1} of 16, "
+    )
     for pair in other.recognized:
         other.recognized[pair] = 0.1
     none = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
@@ -189,7 +210,9 @@ def test_the_same_input_gives_the_same_values_and_ties_are_refused(world: World)
     anchors = choices, world.choices(np.zeros(len(world.prompts), bool))
     skills = [Scale(world.prompts, *anchors, resamples=20).skills(choices) for _ in range(2)]
     assert skills[0].composes[HELD_OUT].value == skills[1].composes[HELD_OUT].value
-    assert skills[0].composes[HELD_OUT].same_pairs_low == skills[1].composes[HELD_OUT].same_pairs_low
+    assert (
+        skills[0].composes[HELD_OUT].same_pairs_low == skills[1].composes[HELD_OUT].same_pairs_low
+    )
     with pytest.raises(UserError, match="expected one row for each"):
         Scale(world.prompts.iloc[1:], *anchors)
 
@@ -211,7 +234,9 @@ def test_intervals_for_new_pairs_cover_failures_by_pair_adjective_and_noun(
 ) -> None:
     """Of 16 pairs of these adjectives and nouns; standard error 2 points."""
     known = np.bincount(scale.pair[scale.recognized()[HELD_OUT]], minlength=len(scale.pairs)) > 0
-    group = {"pair": np.arange(len(scale.pairs)), "adjective": scale.adjective, "noun": scale.noun}[by][known]
+    group = {"pair": np.arange(len(scale.pairs)), "adjective": scale.adjective, "noun": scale.noun}[
+        by
+    ][known]
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(known.sum(), 4.0))
     covered = 0
@@ -238,7 +263,11 @@ def test_intervals_cover_over_worlds() -> None:
         shows = ~world.held_out | (np.random.default_rng(seed).random(len(world.prompts)) < 0.5)
         found = composes(scale, world.choices(shows, Style(shown=-0.7, mistaken=0.3)))
         assert found.same_pairs_low is not None and found.same_pairs_high is not None
-        covered += found.same_pairs_low <= shows[scale.recognized()[HELD_OUT]].mean() <= found.same_pairs_high
+        covered += (
+            found.same_pairs_low
+            <= shows[scale.recognized()[HELD_OUT]].mean()
+            <= found.same_pairs_high
+        )
     assert covered >= 35
 
 
@@ -252,10 +281,16 @@ def test_simultaneous_levels() -> None:
 
 def test_verdicts_name_regions() -> None:
     for low, high, expected in (
-        (-0.05, 0.1, "memorizes"), (0.1, 0.4, "hardly composes"), (0.41, 0.59, "half"), (0.6, 0.9, "mostly composes"),
-        (0.9, 1.2, "composes"), (0.3, 0.5, "hardly to half"), (0.05, 0.95, "memorizes to composes"),
-        (0.85, 0.95, "mostly to composes"), (0.4, 0.4, "half"),
-    ):  # fmt: skip
+        (-0.05, 0.1, "memorizes"),
+        (0.1, 0.4, "hardly composes"),
+        (0.41, 0.59, "half"),
+        (0.6, 0.9, "mostly composes"),
+        (0.9, 1.2, "composes"),
+        (0.3, 0.5, "hardly to half"),
+        (0.05, 0.95, "memorizes to composes"),
+        (0.85, 0.95, "mostly to composes"),
+        (0.4, 0.4, "half"),
+    ):
         assert verdict_of(low, high) == expected
 
 
@@ -267,7 +302,11 @@ def test_newton_finds_the_posterior_mode() -> None:
 
     rng = np.random.default_rng(1)
     design = rng.normal(size=(1, 30, 4))
-    rates, weights, offset = rng.random((1, 30)), rng.integers(1, 40, (1, 30)).astype(float), rng.normal(size=(1, 30))
+    rates, weights, offset = (
+        rng.random((1, 30)),
+        rng.integers(1, 40, (1, 30)).astype(float),
+        rng.normal(size=(1, 30)),
+    )
     spread = np.array([3.0, 0.5, 0.5, 0.5])
     zero = np.zeros((1, 4))
 
@@ -277,11 +316,15 @@ def test_newton_finds_the_posterior_mode() -> None:
         return float(likelihood.sum() + 0.5 * (effects**2 / spread**2).sum())
 
     expected = minimize(loss, np.zeros(4), method="BFGS").x
-    assert _fit(rates, weights, design, offset, spread, zero, zero, 25)[0] == pytest.approx(expected, abs=1e-4)
+    assert _fit(rates, weights, design, offset, spread, zero, zero, 25)[0] == pytest.approx(
+        expected, abs=1e-4
+    )
 
 
 def test_new_pairs_use_the_same_bound_as_scores() -> None:
-    """All pairs at 1: the lower end is that of ``crossed.over_pairs`` for the scarcer of adjectives and nouns."""
+    """All pairs at 1: the lower end is that of ``crossed.over_pairs`` for the scarcer of adjectives
+    and nouns.
+    """
     scale = World().scale(20)
     known = np.ones(len(scale.pairs), bool)
     weights = np.full(known.sum(), 1 / known.sum())

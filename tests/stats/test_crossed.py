@@ -1,4 +1,6 @@
-"""Intervals over images, pairs and judges: against loops, and their coverage where the truth is known."""
+"""Intervals over images, pairs and judges: against loops, and their coverage where the truth is
+known.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ def test_components_and_unpaired_differences() -> None:
     rng = np.random.default_rng(1)
     image, pair = np.repeat(np.arange(40), 6), rng.permutation(np.tile(np.arange(20), 12))
     values = rng.random(240) + rng.normal(0, 0.4, 20)[pair] + rng.normal(0, 0.3, 40)[image]
-    cells = crossed.cells([f"i{i:02}" for i in image], [f"p{p:02}" for p in pair], values, np.ones(240))
+    cells = crossed.cells(
+        [f"i{i:02}" for i in image], [f"p{p:02}" for p in pair], values, np.ones(240)
+    )
     parts = crossed.components(cells, None)
     loop = []
     for _ in range(3000):
@@ -23,28 +27,55 @@ def test_components_and_unpaired_differences() -> None:
     assert np.var(loop) == pytest.approx(parts.pairs + parts.images + 3 * parts.residual, rel=0.1)
     rng = np.random.default_rng(6)
     image, pair = np.arange(300), np.arange(300) % 10
-    sides = [crossed.cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300)) for p in (0.8, 0.4)]
+    sides = [
+        crossed.cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300))
+        for p in (0.8, 0.4)
+    ]
     a, b = map(crossed.estimate, sides)
     found = crossed.estimate_difference(a.value - b.value, sides)
-    assert found.value - found.low == pytest.approx(np.hypot(a.value - a.low, b.high - b.value), rel=0.1)
-    assert found.high - found.value == pytest.approx(np.hypot(a.high - a.value, b.value - b.low), rel=0.1)
+    assert found.value - found.low == pytest.approx(
+        np.hypot(a.value - a.low, b.high - b.value), rel=0.1
+    )
+    assert found.high - found.value == pytest.approx(
+        np.hypot(a.high - a.value, b.value - b.low), rel=0.1
+    )
     assert (found.p < 0.05) == (found.low > 0)
 
 
 @pytest.mark.parametrize(
     "world",
-    [*(SCORE_WORLDS[f"10 pairs, {name}"] for name in ("50 %", "one pair in ten at 0", "40 images")), DIFFERENCE],
+    [
+        *(
+            SCORE_WORLDS[f"10 pairs, {name}"]
+            for name in ("50 %", "one pair in ten at 0", "40 images")
+        ),
+        DIFFERENCE,
+    ],
 )
 def test_coverage(world: World) -> None:
-    """docs/intervals.md has the same with more trials; four standard errors of 95 % are 3.9 points here."""
+    """docs/intervals.md has the same with more trials; four standard errors of 95 % are 3.9 points
+    here.
+    """
     _, others, these = measure_coverage(world, 500)
-    assert others.inside > 0.95 and 0.911 <= these.inside <= 0.98 and max(these.below, these.above) < 0.055
+    assert (
+        others.inside > 0.95
+        and 0.911 <= these.inside <= 0.98
+        and max(these.below, these.above) < 0.055
+    )
 
 
 def test_the_document_has_the_targets_and_the_widths_that_the_page_names() -> None:
-    lines = [line for line in DOCUMENT.read_text("utf-8").split("<!--")[1].split("\n") if line.startswith("| ")]
+    lines = [
+        line
+        for line in DOCUMENT.read_text("utf-8").split("<!--")[1].split("\n")
+        if line.startswith("| ")
+    ]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    by_name = {name: [float(cell.split()[0]) for cell in cells[:9]] for name, *cells in rows if name != "scores"}
+    by_name = {
+        name: [float(cell.split()[0]) for cell in cells[:9]]
+        for name, *cells in rows
+        if name != "scores"
+    }
     assert list(by_name) == [*SCORE_WORLDS]
     for name, world in SCORE_WORLDS.items():
         _, others, *_, these = by_name[name][:6]
@@ -61,15 +92,22 @@ def test_few_pairs_and_pairs_as_the_trials_if_all_hits_are_equal() -> None:
         low, high = crossed.over_pairs(np.zeros(k), np.ones(k), (0.0, 1.0))
         assert low == 0 and high == pytest.approx(1 - 0.05 ** (1 / k), abs=0.01)
         low, high = crossed.over_pairs(np.ones(k), np.ones(k), (-1.0, 1.0))
-        assert high == pytest.approx(1) and low == pytest.approx(1 - 2 * (1 - 0.05 ** (1 / k)), abs=0.02)
+        assert high == pytest.approx(1) and low == pytest.approx(
+            1 - 2 * (1 - 0.05 ** (1 / k)), abs=0.02
+        )
     # Two pairs give wide but finite intervals.
     for few in (1, 50):
         pair = np.repeat([0, 1], [few, 100 - few])
-        estimate = crossed.estimate(crossed.cells(np.arange(100), pair, np.where(pair, 0.2, 0.8), np.ones(100)))
+        estimate = crossed.estimate(
+            crossed.cells(np.arange(100), pair, np.where(pair, 0.2, 0.8), np.ones(100))
+        )
         assert 0 <= estimate.low < 0.1 and 0.7 < estimate.high <= 1
     # Five pairs at 0: [0, 52 %]; without pairs, images are the trials.
     image, pair = np.arange(300), np.repeat(np.arange(5), 60)
-    none, every = (crossed.estimate(crossed.cells(image, pair, np.full(300, hit), np.ones(300))) for hit in (0.0, 1.0))
+    none, every = (
+        crossed.estimate(crossed.cells(image, pair, np.full(300, hit), np.ones(300)))
+        for hit in (0.0, 1.0)
+    )
     assert (none.low, none.high) == pytest.approx((0, 1 - 0.025 ** (1 / 5)))
     assert (every.low, every.high) == pytest.approx((0.025 ** (1 / 5), 1))
     alone = crossed.estimate(crossed.cells(image, np.full(300, None), np.zeros(300), np.ones(300)))
@@ -77,7 +115,9 @@ def test_few_pairs_and_pairs_as_the_trials_if_all_hits_are_equal() -> None:
 
 
 def test_pairs_that_were_sampled_are_resampled() -> None:
-    """With many even pairs, the interval is that of Student; a common factor and the order of pairs change nothing."""
+    """With many even pairs, the interval is that of Student; a common factor and the order of pairs
+    change nothing.
+    """
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 1, 400)
     low, high = crossed.over_pairs(x, np.ones(400), (0.0, 1.0))
@@ -95,16 +135,24 @@ def test_pairs_that_were_sampled_are_resampled() -> None:
 
 
 def test_images_are_resampled_within_pairs() -> None:
-    """By hand: two pairs of three and two images, whose residuals are from the means of their pairs."""
-    cells = crossed.cells(np.arange(5), ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5))
+    """By hand: two pairs of three and two images, whose residuals are from the means of their
+    pairs.
+    """
+    cells = crossed.cells(
+        np.arange(5), ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5)
+    )
     of_images = 3 / 2 * (0.5**2 + 0.5**2) + 2 * (0.3**2 + 0.3**2)
     of_pairs = (0.5 - 0.58) ** 2 + (0.7 - 0.58) ** 2  # (n (mean - mean of all) / n)²
     assert crossed.variance_within(cells).value == pytest.approx((of_images + of_pairs) / 25)
     assert crossed.variance_within(cells).degrees == 4
     # A cluster of images is resampled whole: the residuals of both pairs add.
-    together = crossed.cells([0, 1, 2, 0, 1], ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5))
+    together = crossed.cells(
+        [0, 1, 2, 0, 1], ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5)
+    )
     a, b = np.sqrt(1.5) * np.array([-0.5, 0.5, 0]), np.sqrt(2) * np.array([0.3, -0.3, 0])
-    assert crossed.variance_within(together).value == pytest.approx((((a + b) ** 2).sum() + of_pairs) / 25)
+    assert crossed.variance_within(together).value == pytest.approx(
+        (((a + b) ** 2).sum() + of_pairs) / 25
+    )
     rng = np.random.default_rng(3)
     image, values = np.repeat(np.arange(200), 2), rng.random(400)
     cells = crossed.cells(image, np.full(400, None), values, np.ones(400))
@@ -127,4 +175,6 @@ def test_judges_add_their_variance_to_differences_within_their_limits() -> None:
     assert even.low == -even.high and even.p == 1
     for value in (0.9, -0.9):
         found = crossed.difference(value, large)
-        assert max(abs(found.low), abs(found.high)) == 1 and min(abs(found.low), abs(found.high)) < 1
+        assert (
+            max(abs(found.low), abs(found.high)) == 1 and min(abs(found.low), abs(found.high)) < 1
+        )

@@ -1,4 +1,6 @@
-"""R-precision against enumeration of every candidate set, against simulation, and within its bounds."""
+"""R-precision against enumeration of every candidate set, against simulation, and within its
+bounds.
+"""
 
 import itertools
 
@@ -21,17 +23,27 @@ from compclip.stats.r_precision import (
 
 
 def pools(draw: st.DrawFn) -> tuple[Pool, np.ndarray, int]:
-    """A small pool of at least two classes, with texts that images share; its classes by image; its texts."""
+    """A small pool of at least two classes, with texts that images share; its classes by image; its
+    texts.
+    """
     images = draw(st.integers(2, 5))
     texts = draw(st.integers(1, 5))
-    classes = np.array([0, 1, *draw(st.lists(st.integers(0, 3), min_size=images - 2, max_size=images - 2))])
-    rows = [(i, t) for i in range(images) for t in draw(st.lists(st.integers(0, texts - 1), min_size=1, max_size=3))]
+    classes = np.array(
+        [0, 1, *draw(st.lists(st.integers(0, 3), min_size=images - 2, max_size=images - 2))]
+    )
+    rows = [
+        (i, t)
+        for i in range(images)
+        for t in draw(st.lists(st.integers(0, texts - 1), min_size=1, max_size=3))
+    ]
     of, text = map(np.array, zip(*rows, strict=True))
     return make_pool(of, classes[of], text), classes, texts
 
 
 def distribution(pool: Pool, of: int) -> list[tuple[float, int]]:
-    """(chance, text) of one distractor, by the definition: an eligible image, then one of its captions."""
+    """(chance, text) of one distractor, by the definition: an eligible image, then one of its
+    captions.
+    """
     eligible = [p for p in range(pool.images) if pool.classes[p] != of]
     result = []
     for p in eligible:
@@ -40,7 +52,9 @@ def distribution(pool: Pool, of: int) -> list[tuple[float, int]]:
     return result
 
 
-def enumerate_top1(similarity: np.ndarray, own: int, pool: Pool, of: int, candidates: int, ties: str) -> float:
+def enumerate_top1(
+    similarity: np.ndarray, own: int, pool: Pool, of: int, candidates: int, ties: str
+) -> float:
     """The chance of a hit over every ordered set of distractors."""
     total = 0.0
     for drawn in itertools.product(distribution(pool, of), repeat=candidates - 1):
@@ -52,11 +66,20 @@ def enumerate_top1(similarity: np.ndarray, own: int, pool: Pool, of: int, candid
     return total
 
 
-def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Pool, chosen: object = None, **options):
+def score(
+    similarity: np.ndarray,
+    own: np.ndarray,
+    classes: np.ndarray,
+    pool: Pool,
+    chosen: object = None,
+    **options,
+):
     """Return the results of the ``chosen`` entries (None: all), each with its own key."""
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
     numbers = np.arange(len(own)) if chosen is None else chosen
-    entries = Entries(own[numbers], classes[numbers], [(f"image{i}", i, 0) for i in numbers.tolist()])
+    entries = Entries(
+        own[numbers], classes[numbers], [(f"image{i}", i, 0) for i in numbers.tolist()]
+    )
     of = blocks(lambda rows: similarity[numbers[rows]], entries.classes)
     return judge_entries(of, similarity.shape[1], entries, pool, **settings)
 
@@ -67,15 +90,21 @@ def test_closed_form_equals_enumeration(data: st.DataObject, ties: str, candidat
     pool, classes, texts = pools(data.draw)
     n = len(classes)
     # Few values, so that ties are common.
-    similarity = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n * texts, max_size=n * texts)), float)
+    similarity = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=n * texts, max_size=n * texts)), float
+    )
     similarity = similarity.reshape(n, texts)
     own = np.array(data.draw(st.lists(st.integers(0, texts - 1), min_size=n, max_size=n)))
     result = score(similarity, own, classes, pool, candidates=candidates, ties=ties)
     for i in range(n):
         chances = distribution(pool, int(classes[i]))
         mine = similarity[i, own[i]]
-        assert result.beaten[i] == pytest.approx(sum(p for p, text in chances if similarity[i, text] > mine))
-        assert result.tied[i] == pytest.approx(sum(p for p, text in chances if similarity[i, text] == mine))
+        assert result.beaten[i] == pytest.approx(
+            sum(p for p, text in chances if similarity[i, text] > mine)
+        )
+        assert result.tied[i] == pytest.approx(
+            sum(p for p, text in chances if similarity[i, text] == mine)
+        )
         expected = enumerate_top1(similarity[i], own[i], pool, int(classes[i]), candidates, ties)
         assert result.expected[i] == pytest.approx(expected, abs=1e-12)
 
@@ -108,7 +137,9 @@ def test_sampled_converges_to_exact(ties: str) -> None:
 
 
 def test_distractors_follow_their_distribution_and_stay_in_the_pool() -> None:
-    pool = make_pool(np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 0]))
+    pool = make_pool(
+        np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 0])
+    )
     n = 60_000
     uniform = np.random.default_rng(0).random((n, 2, 1))
     drawn = draw_distractors(uniform, pool, np.full(n, 1))[:, 0]
@@ -116,7 +147,9 @@ def test_distractors_follow_their_distribution_and_stay_in_the_pool() -> None:
     assert np.bincount(drawn, minlength=5) / n == pytest.approx([0.25, 0.25, 0.5, 0, 0], abs=0.01)
     # A class that is not in the pool may draw from all of it.
     drawn = draw_distractors(uniform, pool, np.full(n, 7))[:, 0]
-    assert np.bincount(drawn, minlength=5) / n == pytest.approx([1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01)
+    assert np.bincount(drawn, minlength=5) / n == pytest.approx(
+        [1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01
+    )
     for sizes in ([1, 2, 3], [7] * 49, [10] * 1000):
         of = np.repeat(np.arange(len(sizes)), sizes)
         pool = make_pool(of, of, np.arange(len(of)))
@@ -133,15 +166,21 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     similarity = generator.random((n, texts))
     own = generator.integers(0, texts, n)
     shuffled = generator.permutation(n)[:500]
-    whole, part = (score(similarity, own, classes, pool, of, candidates=5, seed=1) for of in (None, shuffled))
+    whole, part = (
+        score(similarity, own, classes, pool, of, candidates=5, seed=1) for of in (None, shuffled)
+    )
     for name in ("similarity", "beaten", "tied", "expected", "hit"):
         assert np.array_equal(getattr(part, name), getattr(whole, name)[shuffled]), name
     assert 0.05 < whole.hit.mean() < 0.95
 
 
-@pytest.mark.parametrize("images", [10, 30, 60])  # float32, float64, and a least common multiple above 2^53
+@pytest.mark.parametrize(
+    "images", [10, 30, 60]
+)  # float32, float64, and a least common multiple above 2^53
 def test_weights_are_those_of_the_definition(images: int) -> None:
-    """An own caption that beats every distractor is beaten with chance 0, not with a rounding error."""
+    """An own caption that beats every distractor is beaten with chance 0, not with a rounding
+    error.
+    """
     of = np.repeat(np.arange(images), np.arange(1, images + 1))
     text = np.random.default_rng(0).integers(0, 40, len(of))
     pool = make_pool(of, of // 3, text)

@@ -1,4 +1,6 @@
-"""Lexicons and lists of words are data that users edit: every slip is named, every edit reruns what reads them."""
+"""Lexicons and lists of words are data that users edit: every slip is named, every edit reruns what
+reads them.
+"""
 
 import re
 from pathlib import Path
@@ -26,15 +28,24 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_forms_and_groups(tmp_path: Path) -> None:
-    lexicon = load_lexicon(write(tmp_path / "color.yaml", "gray: [grey, Grau]\n".replace("Grau", "grayish gray")))
+    lexicon = load_lexicon(
+        write(tmp_path / "color.yaml", "gray: [grey, Grau]\n".replace("Grau", "grayish gray"))
+    )
     assert lexicon.name == "color" and lexicon.words == ("gray",)
     assert lexicon.forms == {"gray": "gray", "grey": "gray", "grayish gray": "gray"}
     assert load_lexicon(write(tmp_path / "b.yaml", "red:\nblue: []\n")).words == ("blue", "red")
     sizes = "long: [tall]\nshort:\nlarge:\nflat:\n"
-    grouped = load_lexicon(write(tmp_path / "shape.yaml", f"groups: [[long, short], [large, short]]\n{sizes}"))
+    grouped = load_lexicon(
+        write(tmp_path / "shape.yaml", f"groups: [[long, short], [large, short]]\n{sizes}")
+    )
     assert grouped.words == ("flat", "large", "long", "short") and "tall" in grouped.forms
     excluded = {word: grouped.excluded_by(word) for word in grouped.words}
-    assert excluded == {"flat": set(), "large": {"short"}, "long": {"short"}, "short": {"large", "long"}}
+    assert excluded == {
+        "flat": set(),
+        "large": {"short"},
+        "long": {"short"},
+        "short": {"large", "long"},
+    }
     one_group = load_lexicon(write(tmp_path / "size.yaml", sizes))
     assert one_group.excluded_by("flat") == {"large", "long", "short"}
 
@@ -48,7 +59,11 @@ def test_a_swap_is_exclusive_if_each_of_its_changes_is() -> None:
         return grouped.excludes(words_of_changes)
 
     assert excludes("long short") and excludes("short large", "short long")
-    assert not excludes("long large") and not excludes("long short", "long flat") and not excludes("long long")
+    assert (
+        not excludes("long large")
+        and not excludes("long short", "long flat")
+        and not excludes("long long")
+    )
     # A published swap may change nothing, or words that are not in the lexicon.
     assert not excludes() and not excludes("pretty long")
 
@@ -56,7 +71,10 @@ def test_a_swap_is_exclusive_if_each_of_its_changes_is() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("groups: [[red, rose]]\nred: [rose]\n", "groups: 'rose' is not a word of the lexicon; remove it"),
+        (
+            "groups: [[red, rose]]\nred: [rose]\n",
+            "groups: 'rose' is not a word of the lexicon; remove it",
+        ),
         ("groups: [[red]]\nred:\n", r"groups: \['red'\]: expected at least two words"),
         ("groups: [[red, red]]\nred:\n", r"groups: \['red', 'red'\]: expected at least two words"),
         ("groups: [red, pink]\nred:\npink:\n", "groups: expected lists of words"),
@@ -97,15 +115,27 @@ def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
 
 
 def test_lexicons_of_the_project() -> None:
-    color, shape = (load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape"))
+    color, shape = (
+        load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape")
+    )
     for nouns, words in (("birds", BIRDS), ("flowers", FLOWERS)):
         parts = load_lexicon(LEXICONS / "nouns" / f"{nouns}.yaml")
         require_distinct([color, shape, parts])
         assert set(COLORS) <= set(color.words) and set(words) <= set(parts.words)
-    synonyms = ["pointed sharp", "large fat", "round oval", "short small", "long large", "thick wide", "curved wavy"]
+    synonyms = [
+        "pointed sharp",
+        "large fat",
+        "round oval",
+        "short small",
+        "long large",
+        "thick wide",
+        "curved wavy",
+    ]
     for a, b in map(str.split, synonyms):
         assert b not in shape.excluded_by(a) and a not in shape.excluded_by(b)
-    for a, b in map(str.split, ["long short", "large small", "thick thin", "curved straight", "round pointed"]):
+    for a, b in map(
+        str.split, ["long short", "large small", "thick thin", "curved straight", "round pointed"]
+    ):
         assert b in shape.excluded_by(a)
 
 
@@ -119,10 +149,18 @@ def test_every_list_is_used_and_holds_words_and_those_of_the_lists_it_names() ->
     assert WORDS.clashes["paler"] == {"black", "white"}
 
 
-def test_an_edited_list_changes_the_identity_of_what_reads_captions(tmp_path: Path, monkeypatch) -> None:
+def test_an_edited_list_changes_the_identity_of_what_reads_captions(
+    tmp_path: Path, monkeypatch
+) -> None:
     def identities() -> list[str]:
         code._parse.cache_clear(), code.code_hash.cache_clear()
-        names = ("pairs.engine", "split.make_splits", "split.swap_adjectives", "split.audit", "pairs.rank_pairs")
+        names = (
+            "pairs.engine",
+            "split.make_splits",
+            "split.swap_adjectives",
+            "split.audit",
+            "pairs.rank_pairs",
+        )
         return [code.code_hash(f"compclip.{name}") for name in names]
 
     before = identities()

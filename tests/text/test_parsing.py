@@ -1,4 +1,6 @@
-"""Texts are parsed once, whatever the processes or a kill; windows of tokens give spaCy's parses, bit for bit."""
+"""Texts are parsed once, whatever the processes or a kill; windows of tokens give spaCy's parses,
+bit for bit.
+"""
 
 import multiprocessing
 import os
@@ -39,13 +41,18 @@ class Shout:
         return [text.upper().encode() for text in texts]
 
 
-def shouted(parser: Shout, folder: Path, texts: Sequence[str], processes: int = 1) -> list[bytes | None]:
+def shouted(
+    parser: Shout, folder: Path, texts: Sequence[str], processes: int = 1
+) -> list[bytes | None]:
     return list(parse_texts(parser, texts, processes, folder / "c.sqlite", "texts"))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_each_distinct_text_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, processes: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    processes: int,
 ) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     monkeypatch.setattr(parsing, "LOOKUP_BATCH", 3)
@@ -54,7 +61,13 @@ def test_each_distinct_text_once(
     parser = Shout()
     first = shouted(parser, tmp_path, ["a", "b", "a", " ", "b", "c", "", "d", "e", "f"], processes)
     assert first == [b"A", b"B", b"A", None, b"B", b"C", None, b"D", b"E", b"F"]
-    assert shouted(parser, tmp_path, ["g", "a", " ", "b", "a"], processes) == [b"G", b"A", None, b"B", b"A"]
+    assert shouted(parser, tmp_path, ["g", "a", " ", "b", "a"], processes) == [
+        b"G",
+        b"A",
+        None,
+        b"B",
+        b"A",
+    ]
     counts = [line for line in caplog.messages if line.endswith("cached")]
     assert counts == [f"{n} distinct texts parsed; the others were cached" for n in (6, 1)]
     assert shouted(parser, tmp_path, [], processes) == []
@@ -62,7 +75,9 @@ def test_each_distinct_text_once(
         assert parser.seen == list("abcdefg")
 
 
-def test_a_run_resumes_after_it_or_a_worker_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_after_it_or_a_worker_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     parser = Shout()
     with pytest.raises(KeyboardInterrupt):
@@ -70,7 +85,9 @@ def test_a_run_resumes_after_it_or_a_worker_was_killed(tmp_path: Path, monkeypat
     shouted(parser, tmp_path, ["a", "b", "c", "d", "e"])
     assert parser.seen == ["a", "b", "c", "d", "e"]
     monkeypatch.setattr(parsing, "CHUNK", 1)
-    with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
+    with pytest.raises(
+        UserError, match="^--processes 2: a worker was killed, .*; run again to resume"
+    ):
         shouted(Shout(), tmp_path, ["a", "die", "b"], 2)
     assert shouted(Shout(), tmp_path, ["a", "b"], 2) == [b"A", b"B"]
 
@@ -96,26 +113,41 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "workers").mkdir()
     parent = multiprocessing.get_context("fork").Process(target=_fill_slowly, args=(tmp_path,))
     parent.start()
-    while len(workers := [psutil.Process(int(file.name)) for file in (tmp_path / "workers").iterdir()]) < 3:
+    while (
+        len(
+            workers := [psutil.Process(int(file.name)) for file in (tmp_path / "workers").iterdir()]
+        )
+        < 3
+    ):
         time.sleep(0.02)
     parent.kill()
     parent.join()
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 
-WORDS = "a the bird with is has red yellow Small wing bill's don't , . and\n café 3 — x-ray flies over it".split(" ")
+TEXT = "a the bird with is has red yellow Small wing bill's don't , . and\n café 3 — x-ray flies over it"  # noqa: E501
+WORDS = TEXT.split(" ")
 
 
 @pytest.fixture
 def texts() -> list[str]:
     draw = rng(0, "windows")
-    return ["", " ", "bird", *(" ".join(draw.choice(WORDS, draw.integers(1, 30))) for _ in range(200)), "café " * 100]
+    return [
+        "",
+        " ",
+        "bird",
+        *(" ".join(draw.choice(WORDS, draw.integers(1, 30))) for _ in range(200)),
+        "café " * 100,
+    ]
 
 
 def parses(nlp: Language, texts: list[str], batch: int) -> list[tuple]:
     """All that a parse decides of each token, and its vector."""
     docs = nlp.pipe(texts, batch_size=batch)
-    return [(doc.tensor.tobytes(), doc.to_array(["ORTH", "TAG", "HEAD", "DEP", "SENT_START"]).tolist()) for doc in docs]
+    return [
+        (doc.tensor.tobytes(), doc.to_array(["ORTH", "TAG", "HEAD", "DEP", "SENT_START"]).tolist())
+        for doc in docs
+    ]
 
 
 def test_parses_are_those_of_spacy(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +155,10 @@ def test_parses_are_those_of_spacy(texts: list[str], monkeypatch: pytest.MonkeyP
     nlp = load_language(PARSED_BY)
     assert nlp.get_pipe("tok2vec").model.name == "windows"
     expected = parses(plain, texts, 256)
-    for batch, limit in ((256, windows.MOST_WINDOWS), (7, 500)):  # beyond its limit, the memory starts anew
+    for batch, limit in (
+        (256, windows.MOST_WINDOWS),
+        (7, 500),
+    ):  # beyond its limit, the memory starts anew
         monkeypatch.setattr(windows, "MOST_WINDOWS", limit)
         assert parses(nlp, texts, batch) == expected
     assert parses(pickle.loads(pickle.dumps(nlp)), texts[:20], 20) == expected[:20]
@@ -147,6 +182,11 @@ def test_each_distinct_window_is_computed_once() -> None:
 
 
 CNN = {
-    "width": 16, "depth": 2, "embed_size": 50, "window_size": 1, "maxout_pieces": 2, "subword_features": True,
+    "width": 16,
+    "depth": 2,
+    "embed_size": 50,
+    "window_size": 1,
+    "maxout_pieces": 2,
+    "subword_features": True,
     "pretrained_vectors": None,
-}  # fmt: skip
+}

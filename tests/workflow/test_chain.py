@@ -1,4 +1,6 @@
-"""The steps of a small run, called as functions in one process: watching them does not change what they make."""
+"""The steps of a small run, called as functions in one process: watching them does not change what
+they make.
+"""
 
 import contextlib
 import importlib
@@ -33,15 +35,24 @@ def in_order(planned: list[Job]) -> Iterator[Job]:
 def records_of(results: Path) -> dict[str, dict]:
     """Return what the records of a run hold, by their paths."""
     files = sorted(results.rglob(f"{digests.FOLDER}/*"))
-    return {str(file.relative_to(results)): json.loads(file.read_bytes().rpartition(b"\n")[0]) for file in files}
+    return {
+        str(file.relative_to(results)): json.loads(file.read_bytes().rpartition(b"\n")[0])
+        for file in files
+    }
 
 
 def test_nothing_is_made_of_a_split_before_it_is_accepted() -> None:
     planned = jobs(ROOT / "config.yaml")
-    reading = {job.rule for job in planned if any(path.endswith("/color/accepted.json") for path in job.inputs)}
+    reading = {
+        job.rule
+        for job in planned
+        if any(path.endswith("/color/accepted.json") for path in job.inputs)
+    }
     assert reading == {"export", "make_prompts", "train_judge"}
     # The audit's own job does not fail: Snakemake deletes the outputs of one that does.
-    (accepting,) = {job.inputs for job in planned if job.rule == "accept_split" and "/color/" in job.outputs[0]}
+    (accepting,) = {
+        job.inputs for job in planned if job.rule == "accept_split" and "/color/" in job.outputs[0]
+    }
     assert [Path(path).name for path in accepting] == ["audit.json"]
 
 
@@ -63,11 +74,17 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, value in changed:
         monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(disk, "check_space", nothing)
-    monkeypatch.setattr(fingerprint, "_digests", lambda place, files, cache: dict.fromkeys(files, ""))
+    monkeypatch.setattr(
+        fingerprint, "_digests", lambda place, files, cache: dict.fromkeys(files, "")
+    )
 
 
-def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: None, tmp_path: Path) -> None:
-    covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)}
+def test_undecisive_modules_change_no_artifact(
+    first_run: Project, unwatched: None, tmp_path: Path
+) -> None:
+    covered = {
+        module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)
+    }
     assert covered | {"workflow_scripts.job"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
@@ -82,6 +99,8 @@ def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: No
 
 
 def test_steps_without_torch_do_not_import_it() -> None:
-    modules = sorted({name for _, env, names in rules() if env.stem in ("base", "text") for name in names})
+    modules = sorted(
+        {name for _, env, names in rules() if env.stem in ("base", "text") for name in names}
+    )
     assert len(modules) > 15
     assert "torch" not in loaded("\n".join(f"import {name}" for name in modules))

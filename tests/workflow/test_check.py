@@ -1,4 +1,6 @@
-"""`make check`, and the start of every run: every problem is listed at once, and nothing is computed before."""
+"""`make check`, and the start of every run: every problem is listed at once, and nothing is
+computed before.
+"""
 
 import subprocess
 import sys
@@ -21,29 +23,66 @@ MODELS = [{"name": "mine", "open_clip": "RN51", "pretrained": "openai"}]
 # A faulty value, and what the line about it contains.
 FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"pairs": {"nouns": "brids"}}, ["pairs.nouns", "brids.yaml", "choose one of: birds"]),
-    ({"pairs": {"model": "en_none"}}, ["pairs.model", "'en_none' is not installed", "spacy download"]),
-    ({"judge": {"model": "RN5O"}}, ["judge.model: unknown model 'RN5O'; did you mean RN50? choose"]),
-    ({"judge": {"model": "sketch", "pretrained": "no/w.pt"}}, ["judge.pretrained: no/w.pt: no such file", "no does"]),
-    ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "rules"}]}}, ["rules", "contains no jpg"]),
-    ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
-    ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "CUB_200_2011.tgz: no"]),
-    ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
-    ({"split": {"published": {"split": "no/split.pkl"}}, "compositions": ["color"]}, ["no/split.pkl", f"{DRIVE}/1jO"]),
-    ({"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt", "share": False}},
-     ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"]),
-    ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
+    (
+        {"pairs": {"model": "en_none"}},
+        ["pairs.model", "'en_none' is not installed", "spacy download"],
+    ),
+    (
+        {"judge": {"model": "RN5O"}},
+        ["judge.model: unknown model 'RN5O'; did you mean RN50? choose"],
+    ),
+    (
+        {"judge": {"model": "sketch", "pretrained": "no/w.pt"}},
+        ["judge.pretrained: no/w.pt: no such file", "no does"],
+    ),
+    (
+        {"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "rules"}]}},
+        ["rules", "contains no jpg"],
+    ),
+    (
+        {"dataset": {"source": "table", "table": {"file": "README.dm"}}},
+        ["dataset.table.file", "mean README.md?"],
+    ),
+    (
+        {"dataset": {"source": "cub", "cub": {"root": "nowhere"}}},
+        ["dataset.cub.images", "CUB_200_2011.tgz: no"],
+    ),
+    (
+        {"split": {"published": {"split": "s_{composition}.pkl"}}},
+        ["split.published.split: s_color.pkl"],
+    ),
+    (
+        {"split": {"published": {"split": "no/split.pkl"}}, "compositions": ["color"]},
+        ["no/split.pkl", f"{DRIVE}/1jO"],
+    ),
+    (
+        {"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt", "share": False}},
+        ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"],
+    ),
+    (
+        {"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}},
+        ["specs.data.examples: a"],
+    ),
     ({"compun": {"captions": "no.json"}}, ["compun.captions: no.json"]),
-    ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
+    (
+        {"compun": {"compounds": {"images": "absent"}, "models": MODELS}},
+        ["compun.compounds.images: absent"],
+    ),
     ({"score": {"fid": {"weights": "no.pth"}}}, ["score.fid.weights: no.pth"]),
-    ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
+    (
+        {"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}},
+        ["judge.pretrained: xxx", "File name too long"],
+    ),
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
-]  # fmt: skip
+]
 SMALL_JUDGE = {"judge": {"model": "sketch"}}
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)
 def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
-    findings = check_config(load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **values}))
+    findings = check_config(
+        load_config({"results": str(tmp_path / "results"), **SMALL_JUDGE, **values})
+    )
     lines = [line for line in findings.errors if all(part in line for part in parts)]
     assert lines and "\n" not in lines[0], findings.errors
     assert not (tmp_path / "results").exists()
@@ -52,12 +91,24 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
 def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
         judge = {"model": "sketch", "pretrained": name, "share": False}
-        assert len(check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors) == count
+        assert (
+            len(
+                check_config(
+                    load_config({"results": str(tmp_path / "results"), "judge": judge})
+                ).errors
+            )
+            == count
+        )
     (tmp_path / "thesis.tex").touch()
     errors = check_config(load_config({"results": str(tmp_path)})).errors
-    assert any("contains thesis.tex, but nothing that a run has made; choose an empty" in error for error in errors)
+    assert any(
+        "contains thesis.tex, but nothing that a run has made; choose an empty" in error
+        for error in errors
+    )
     (tmp_path / "logs").mkdir()
-    assert not any("thesis" in error for error in check_config(load_config({"results": str(tmp_path)})).errors)
+    assert not any(
+        "thesis" in error for error in check_config(load_config({"results": str(tmp_path)})).errors
+    )
 
 
 def test_all_faults_of_each_run_are_listed_without_torch_also_by_plain_snakemake(
@@ -67,7 +118,10 @@ def test_all_faults_of_each_run_are_listed_without_torch_also_by_plain_snakemake
     (tmp_path / "images" / "1.png").touch()
     config = {
         "results": str(tmp_path / "results"),
-        "dataset": {"source": "table", "table": {"file": "absent.csv", "images": str(tmp_path / "images")}},
+        "dataset": {
+            "source": "table",
+            "table": {"file": "absent.csv", "images": str(tmp_path / "images")},
+        },
         "pairs": {"nouns": "brids"},
         "generate": {"generators": [{"name": "mine", "kind": "folder", "path": "nowhere"}]},
     }
@@ -80,22 +134,36 @@ except check.UserError as error: print(error)
 print("torch" in sys.modules)
 """
     command = [sys.executable, "-c", script, str(tmp_path / "mine.yaml")]
-    *errors, torch = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    *errors, torch = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert torch == "False"
     keys = ["dataset.table.file", "pairs.nouns", "generate.generators: mine"]
     where = f"{tmp_path}/mine.yaml: "
-    assert [error.removeprefix("error: ").split(": ")[1] for error in errors] == [key.split(": ")[0] for key in keys]
+    assert [error.removeprefix("error: ").split(": ")[1] for error in errors] == [
+        key.split(": ")[0] for key in keys
+    ]
     assert all(error.removeprefix("error: ").startswith(where) for error in errors)
     runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
     with pytest.raises(UserError) as error:
         report_findings(tmp_path / "mine.yaml")
-    assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [True, True]
+    assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [
+        True,
+        True,
+    ]
     monkeypatch.delenv(UNDER_RUN, raising=False)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
-        check_jobs(workflow, {"results": f"{tmp_path}/plain", "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
+        check_jobs(
+            workflow,
+            {
+                "results": f"{tmp_path}/plain",
+                "pairs": {"nouns": "brids"},
+                "judge": {"model": "RN51"},
+            },
+        )
 
 
 def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
@@ -105,8 +173,10 @@ def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
         load_config({"sed": 1, "judge": {"epochs": -1}, "split": {"test_seen": "many"}}, "my.yaml")
     lines = str(error.value).split("\nerror: ")
     assert [line.split(": ")[:2] for line in lines] == [
-        ["my.yaml", "split.test_seen"], ["my.yaml", "judge.epochs"], ["my.yaml", "sed"],
-    ]  # fmt: skip
+        ["my.yaml", "split.test_seen"],
+        ["my.yaml", "judge.epochs"],
+        ["my.yaml", "sed"],
+    ]
 
 
 PREPROCESS = {"mean": [0.5] * 3, "std": [0.5] * 3, "resize_mode": "squash"}
@@ -115,16 +185,37 @@ PREPROCESS = {"mean": [0.5] * 3, "std": [0.5] * 3, "resize_mode": "squash"}
 @pytest.mark.parametrize(
     ("judge", "parts"),
     [
-        ({"model": "birds"}, ["judge.trainable: 'visual.layer4.*' matches no parameter; there are", "visual.trunk.*"]),
+        (
+            {"model": "birds"},
+            [
+                "judge.trainable: 'visual.layer4.*' matches no parameter; there are",
+                "visual.trunk.*",
+            ],
+        ),
         ({"model": "sketch"}, ["judge.trainable: 'visual.layer4.*' matches no parameter"]),
-        ({"model": "sketch_text", "trainable": ["text.*", "txet.*"]}, ["judge.trainable: 'txet.*' matches no"]),
-        ({"model": "ViT-B-32", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0},
-         ["judge.quick_gelu: the activation of README.md is unknown; set quick_gelu: true for weights tuned from Op"]),
-        ({"model": "ViT-B-32", "pretrained": "README.md", "epochs": 0}, ["preprocess.mean", "quick_gelu: true|false"]),
+        (
+            {"model": "sketch_text", "trainable": ["text.*", "txet.*"]},
+            ["judge.trainable: 'txet.*' matches no"],
+        ),
+        (
+            {"model": "ViT-B-32", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0},
+            [
+                "judge.quick_gelu: the activation of README.md is unknown; set quick_gelu: true "
+                "for weights tuned from Op"
+            ],
+        ),
+        (
+            {"model": "ViT-B-32", "pretrained": "README.md", "epochs": 0},
+            ["preprocess.mean", "quick_gelu: true|false"],
+        ),
     ],
-)  # fmt: skip
-def test_what_would_stop_a_training_is_found_before(judge: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
-    errors = check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors
+)
+def test_what_would_stop_a_training_is_found_before(
+    judge: dict[str, Any], parts: list[str], tmp_path: Path
+) -> None:
+    errors = check_config(
+        load_config({"results": str(tmp_path / "results"), "judge": judge})
+    ).errors
     assert len(errors) == 1 and all(part in errors[0] for part in parts), errors
 
 
@@ -133,17 +224,41 @@ def test_what_would_stop_a_training_is_found_before(judge: dict[str, Any], parts
     [
         {"model": "birds", "trainable": ["*"]},
         {"model": "birds", "trainable": ["visual.head.*", "logit_scale"]},
-        {"model": "birds", "tower": {"model": "x", "weights": "README.md"}, "trainable": ["visual.trunk.*"]},
-        {"model": "ViT-B-32-quickgelu", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0},
-        {"model": "ViT-B-32", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0, "quick_gelu": False},
-        {"model": "RN50-quickgelu", "pretrained": "README.md", "preprocess": PREPROCESS},  # the defaults are for it
+        {
+            "model": "birds",
+            "tower": {"model": "x", "weights": "README.md"},
+            "trainable": ["visual.trunk.*"],
+        },
+        {
+            "model": "ViT-B-32-quickgelu",
+            "pretrained": "README.md",
+            "preprocess": PREPROCESS,
+            "epochs": 0,
+        },
+        {
+            "model": "ViT-B-32",
+            "pretrained": "README.md",
+            "preprocess": PREPROCESS,
+            "epochs": 0,
+            "quick_gelu": False,
+        },
+        {
+            "model": "RN50-quickgelu",
+            "pretrained": "README.md",
+            "preprocess": PREPROCESS,
+        },  # the defaults are for it
     ],
 )
 def test_what_trains_is_no_fault(judge: dict[str, Any], tmp_path: Path) -> None:
-    assert check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors == []
+    assert (
+        check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors
+        == []
+    )
 
 
-@pytest.mark.parametrize("name", ["os", "../../evil", "compclip.core.code", "folder.os", "_private", "", "evil:main"])
+@pytest.mark.parametrize(
+    "name", ["os", "../../evil", "compclip.core.code", "folder.os", "_private", "", "evil:main"]
+)
 def test_a_config_names_no_other_module(name: str) -> None:
     """A user's own source or generator is a file in its folder; nothing else is imported."""
     generator = {"generate": {"generators": [{"name": "mine", "kind": name}]}}
@@ -152,24 +267,43 @@ def test_a_config_names_no_other_module(name: str) -> None:
             load_config(values)
 
 
-def test_a_run_with_targets_checks_and_only_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_with_targets_checks_and_only_warns(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """By `make run`, with its command line, and by a plain Snakemake: each fault is one warning."""
     values = {
-        "results": f"{tmp_path}/bad", "dataset": {"source": "table", "table": {"file": str(tmp_path / "absent.csv")}},
-        "pairs": {"nouns": "brids"}, **SMALL_JUDGE,
-    }  # fmt: skip
+        "results": f"{tmp_path}/bad",
+        "dataset": {"source": "table", "table": {"file": str(tmp_path / "absent.csv")}},
+        "pairs": {"nouns": "brids"},
+        **SMALL_JUDGE,
+    }
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
     target = f"{tmp_path}/bad/table/captions.parquet"
-    command = [sys.executable, "-m", "workflow_scripts.workflow.run", "--config", str(tmp_path / "bad.yaml")]
-    done = subprocess.run([*command, "--", target, "--dry-run"], cwd=ROOT, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "workflow_scripts.workflow.run",
+        "--config",
+        str(tmp_path / "bad.yaml"),
+    ]
+    done = subprocess.run(
+        [*command, "--", target, "--dry-run"], cwd=ROOT, capture_output=True, text=True
+    )
     warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert done.returncode == 0 and len(warned) == 2, done.stderr
-    assert "dataset.table.file" in warned[0] and "absent.csv: no such file" in warned[0] and "brids" in warned[1]
+    assert (
+        "dataset.table.file" in warned[0]
+        and "absent.csv: no such file" in warned[0]
+        and "brids" in warned[1]
+    )
 
     settings = SimpleNamespace(deployment_method=set(), targets={target})
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
     check_jobs(workflow, values)
-    assert [message.split(": ")[1] for message in caplog.messages] == ["dataset.table.file", "pairs.nouns"]
+    assert [message.split(": ")[1] for message in caplog.messages] == [
+        "dataset.table.file",
+        "pairs.nouns",
+    ]
     caplog.clear()
     check_jobs(workflow, {"runs": {"a": values}})
     assert [message.split(": ")[1] for message in caplog.messages] == ["runs.a", "runs.a"]

@@ -24,51 +24,117 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
 @pytest.mark.parametrize(
     ("values", "parts"),
     [
-        ({"split": {"heldout": {"fracton": 0.1}}}, ["split.heldout.fracton", "unknown key", "fraction", "window"]),
+        (
+            {"split": {"heldout": {"fracton": 0.1}}},
+            ["split.heldout.fracton", "unknown key", "fraction", "window"],
+        ),
         ({"dataset": {"source": "table"}}, ["dataset", "dataset.table"]),
-        ({"dataset": {"cub": {"root": "x", "image": "y"}}}, ["dataset.cub.image", "unknown key", "images"]),
-        ({"generate": {"generators": ["shuffled", "shuffled"]}}, ["duplicate generator 'shuffled'"]),
-        ({"generate": {"generators": [{"name": "x", "kind": "folder"}]}}, ["'x'", "path", "required"]),
+        (
+            {"dataset": {"cub": {"root": "x", "image": "y"}}},
+            ["dataset.cub.image", "unknown key", "images"],
+        ),
+        (
+            {"generate": {"generators": ["shuffled", "shuffled"]}},
+            ["duplicate generator 'shuffled'"],
+        ),
+        (
+            {"generate": {"generators": [{"name": "x", "kind": "folder"}]}},
+            ["'x'", "path", "required"],
+        ),
         ({"compositions": ["colour"]}, ["compositions", "colour", "color"]),
-        ({"split": {"heldout": {"pairs": ["purple bill"]}}}, ["split.heldout.pairs: write pairs as"]),
+        (
+            {"split": {"heldout": {"pairs": ["purple bill"]}}},
+            ["split.heldout.pairs: write pairs as"],
+        ),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
-        ({"dataset": {"name": "my birds"}}, ["dataset.name: a name has letters, digits, - and _", "'my birds'"]),
+        (
+            {"dataset": {"name": "my birds"}},
+            ["dataset.name: a name has letters, digits, - and _", "'my birds'"],
+        ),
         ({"results": "."}, ["results: contains the checkout"]),
         ({"results": "results/{x}"}, ["results: '{' would be misread"]),
         ({"results": "a/-rf"}, ["results: '-' would be misread"]),
         ({"results": "s3://bucket/folder"}, ["results: expected a local folder"]),
         ({"judge": {"seeds": [1, 1]}}, ["judge: duplicate seed in [1, 1]; remove one"]),
-        ({"judge": {"seeds": [0, 1], "epochs": 0}}, ["judge: without training (epochs: 0) all judges are equal"]),
+        (
+            {"judge": {"seeds": [0, 1], "epochs": 0}},
+            ["judge: without training (epochs: 0) all judges are equal"],
+        ),
         ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
-        ({"score": {"reference": "absent"}}, ["score.reference: absent is not in generate.generators; allowed: "]),
-        ({"human": {"generators": ["absent"]}}, ["human.generators: absent is not in generate.generators; allowed: "]),
-        ({"human": {}, "generate": {"generators": []}}, ["human: there are no images to ask about"]),
-        ({"specs": {}, "dataset": {"source": "cub"}}, ["specs.data: null describes sketches, but dataset.source is"]),
+        (
+            {"score": {"reference": "absent"}},
+            ["score.reference: absent is not in generate.generators; allowed: "],
+        ),
+        (
+            {"human": {"generators": ["absent"]}},
+            ["human.generators: absent is not in generate.generators; allowed: "],
+        ),
+        (
+            {"human": {}, "generate": {"generators": []}},
+            ["human: there are no images to ask about"],
+        ),
+        (
+            {"specs": {}, "dataset": {"source": "cub"}},
+            ["specs.data: null describes sketches, but dataset.source is"],
+        ),
         (
             {"generate": {"generators": ["faithful"]}, "dataset": {"source": "cub"}},
             ["generate.generators: faithful reads the facts and scenes of sketches"],
         ),
-        ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
-        ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
-        ({"judge": {"model": "sketch", "epochs": 0}}, ["epochs: 0 with pretrained: null is a judge with random w"]),
-        ({"judge": {"model": "hf-hub:a/b", "pretrained": "x"}}, ["pretrained must be null, because hf-hub:a/b has"]),
+        (
+            {"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}},
+            ["split.heldout.pairs: unknown composition size"],
+        ),
+        (
+            {"split": {"published": {"split": "s.pkl"}}},
+            ["split.published: s.pkl: several", "add {composition}"],
+        ),
+        (
+            {"judge": {"model": "sketch", "epochs": 0}},
+            ["epochs: 0 with pretrained: null is a judge with random w"],
+        ),
+        (
+            {"judge": {"model": "hf-hub:a/b", "pretrained": "x"}},
+            ["pretrained must be null, because hf-hub:a/b has"],
+        ),
         ({"judge": {"model": "hf-hub:a b"}}, ["model 'hf-hub:a b': expected hf-hub:owner/name"]),
-        ({"split": {"published": {"split": "x"}, "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs or pub"]),
-        ({"split": {"method": "divergence", "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs"]),
-        ({"split": {"method": "divergence", "published": {"split": "x.pkl"}}}, ["remove published"]),
+        (
+            {"split": {"published": {"split": "x"}, "heldout": {"pairs": ["red_bill"]}}},
+            ["remove heldout.pairs or pub"],
+        ),
+        (
+            {"split": {"method": "divergence", "heldout": {"pairs": ["red_bill"]}}},
+            ["remove heldout.pairs"],
+        ),
+        (
+            {"split": {"method": "divergence", "published": {"split": "x.pkl"}}},
+            ["remove published"],
+        ),
         ({"split": {"divergence": {"train": 0.7, "test": 0.4}}}, ["sum to at most 1, not 1.1"]),
-        ({"split": {"divergence": {"compound": 1.5}}}, ["compound: expected max or a number from 0 to 1"]),
+        (
+            {"split": {"divergence": {"compound": 1.5}}},
+            ["compound: expected max or a number from 0 to 1"],
+        ),
         ({"juge": {}}, ["juge: unknown key; did you mean judge? allowed: ", "seed"]),
         (
             {"generate": {"generators": ["faithfull"]}},
             ["generators.0", "'faithfull'; did you mean faithful? ", "folder"],
         ),
-        ({"dataset": {"source": "tabel"}}, ["dataset.source", "'tabel'; did you mean table? allowed: cub, ", "sketch"]),
+        (
+            {"dataset": {"source": "tabel"}},
+            ["dataset.source", "'tabel'; did you mean table? allowed: cub, ", "sketch"],
+        ),
         ({"judge": {"lr": float("inf")}}, ["judge.lr: "]),
-        ({"judge": {"epochs": 10**12}}, ["judge.epochs: Input should be less than or equal to 100000"]),
+        (
+            {"judge": {"epochs": 10**12}},
+            ["judge.epochs: Input should be less than or equal to 100000"],
+        ),
         ({"seed": ["long"] * 1000}, ["…"]),
         ({"threads": 1_000_000}, ["threads: Input should be less than or equal to 1024"]),
-        ({"dataset": {"sketch": {"images": 99_999_999_999}}}, ["dataset.sketch.images: ", "1000000000"]),
+        (
+            {"dataset": {"sketch": {"images": 99_999_999_999}}},
+            ["dataset.sketch.images: ", "1000000000"],
+        ),
         ({"judge": {"weight_decay": float("inf")}}, ["judge.weight_decay: "]),
         ({"judge": {"weight_decay": float("nan")}}, ["judge.weight_decay: "]),
         ({"split": {"heldout": {"window": [0, float("inf")]}}}, ["split.heldout.window.1: "]),
@@ -79,15 +145,33 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
         ({"results": ".cache/x"}, ["cache: overlaps with results (.cache/x)"]),
         ({"container": "x; touch y"}, ["container: "]),
         ({"container": "$(touch y)"}, ["container: "]),
-        ({"compun": {"compounds": {"images": "x"}}}, ["compun: compounds without models to ask; add models"]),
-        ({"compun": {"compounds": {}, "models": [{"judge": "a"}]}}, ["compun.compounds.images: Field required"]),
-        ({"compun": {"models": [{"judge": "a", "name": "taught"}]}}, ["compun.models: two models are called 'taught'"]),
-        ({"compun": {"models": [{"judge": "a"}, {"judge": "b", "name": "a"}]}}, ["two models are called 'a'"]),
+        (
+            {"compun": {"compounds": {"images": "x"}}},
+            ["compun: compounds without models to ask; add models"],
+        ),
+        (
+            {"compun": {"compounds": {}, "models": [{"judge": "a"}]}},
+            ["compun.compounds.images: Field required"],
+        ),
+        (
+            {"compun": {"models": [{"judge": "a", "name": "taught"}]}},
+            ["compun.models: two models are called 'taught'"],
+        ),
+        (
+            {"compun": {"models": [{"judge": "a"}, {"judge": "b", "name": "a"}]}},
+            ["two models are called 'a'"],
+        ),
         ({"compun": {"models": [{"name": "x"}]}}, ["give judge or open_clip"]),
         ({"compun": {"models": [{"judge": "a", "pretrain": "b"}]}}, ["pretrain"]),
         ({"compun": {"models": [{"open_clip": "ViT-B-32"}]}}, ["random weights"]),
-        ({"compun": {"models": [{"judge": "a", "pretrained": "b"}]}}, ["pretrained requires open_clip"]),
-        ({"compun": {"drawn": {"tested": 1}}}, ["tested: Input should be greater than or equal to 6, got 1"]),
+        (
+            {"compun": {"models": [{"judge": "a", "pretrained": "b"}]}},
+            ["pretrained requires open_clip"],
+        ),
+        (
+            {"compun": {"drawn": {"tested": 1}}},
+            ["tested: Input should be greater than or equal to 6, got 1"],
+        ),
     ],
 )
 def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
@@ -111,10 +195,16 @@ def test_true_is_no_number() -> None:
     checked = 0
     for section in sections_below(Config):
         for name, field in section.model_fields.items():
-            if re.search(r"int|float", str(field.annotation)) and "Literal" not in str(field.annotation):
+            if re.search(r"int|float", str(field.annotation)) and "Literal" not in str(
+                field.annotation
+            ):
                 with pytest.raises(ValidationError) as error:
-                    section.model_validate({name: [True, True] if "tuple" in str(field.annotation) else True})
-                assert (name,) in [f["loc"] for f in error.value.errors() if "expected a number" in f["msg"]], name
+                    section.model_validate(
+                        {name: [True, True] if "tuple" in str(field.annotation) else True}
+                    )
+                assert (name,) in [
+                    f["loc"] for f in error.value.errors() if "expected a number" in f["msg"]
+                ], name
                 checked += 1
     assert checked > 60
 
@@ -131,11 +221,16 @@ NOT_BOUNDED = {"compclip.release.released", "compclip.release.submission", "comp
 
 def test_each_number_of_a_config_and_of_a_command_is_bounded() -> None:
     for module in ("judge", "score", "divergence", "specs", "pairs", "release"):
-        for found in pkgutil.iter_modules(import_module(f"compclip.{module}").__path__, f"compclip.{module}."):
+        for found in pkgutil.iter_modules(
+            import_module(f"compclip.{module}").__path__, f"compclip.{module}."
+        ):
             import_module(found.name)
     checked = 0
     for model in {*models_below(Section), *models_below(Command)}:
-        if not model.__module__.startswith(("compclip.", "workflow_scripts.")) or model.__module__ in NOT_BOUNDED:
+        if (
+            not model.__module__.startswith(("compclip.", "workflow_scripts."))
+            or model.__module__ in NOT_BOUNDED
+        ):
             continue
         for name, field in model.model_fields.items():
             if {int, float} & {*types_in(field.annotation)} and name != "window":
@@ -153,14 +248,23 @@ def test_each_number_of_a_config_and_of_a_command_is_bounded() -> None:
         ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr'; remove one"),
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
         (b"\x00\x01", "not valid YAML"),
-        ("a: [1\n", "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
-        ("seed: '" + "x" * 2_000_000 + "'", "2,000,008 characters, more than the limit of 1,000,000"),
+        (
+            "a: [1\n",
+            "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'",
+        ),
+        (
+            "seed: '" + "x" * 2_000_000 + "'",
+            "2,000,008 characters, more than the limit of 1,000,000",
+        ),
         ("judge: {lr: fast}", "judge.lr: Input should be a valid number, got 'fast'"),
     ],
 )
 def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
     (tmp_path / "mine.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    for path, expected in ((tmp_path / "mine.yaml", message), (tmp_path / "mien.yaml", "did you mean .*mine.yaml")):
+    for path, expected in (
+        (tmp_path / "mine.yaml", message),
+        (tmp_path / "mien.yaml", "did you mean .*mine.yaml"),
+    ):
         with pytest.raises(UserError, match=f"{path.name}: .*{expected}") as error:
             read_config(path)
         assert "\n" not in str(error.value)
@@ -177,14 +281,24 @@ def test_snakemake_and_make_refuse_unknown_keys_and_help_lists_every_target(tmp_
     ).stdout.splitlines()
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     targets = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split()
-    assert {line.split()[1] for line in shown} == set(targets) and all(len(line) <= 80 for line in shown)
+    assert {line.split()[1] for line in shown} == set(targets) and all(
+        len(line) <= 80 for line in shown
+    )
     # A variable of the environment may be another program's.
     environment = {**os.environ, "config": "other", "MAKEFLAGS": ""}
     for words in ("config=x.yaml", "run cores=2", "run CONFG=x"):
-        run = subprocess.run(["make", "-n", *words.split()], cwd=ROOT, env=environment, capture_output=True, text=True)
+        run = subprocess.run(
+            ["make", "-n", *words.split()],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
         name = words.split()[-1].split("=")[0]
         assert run.returncode and f"unknown variable {name}; known: BASE CONFIG CORES" in run.stderr
-    good = subprocess.run(["make", "-n", "run", "CONFIG=my x.yaml"], cwd=ROOT, env=environment, capture_output=True)
+    good = subprocess.run(
+        ["make", "-n", "run", "CONFIG=my x.yaml"], cwd=ROOT, env=environment, capture_output=True
+    )
     assert good.returncode == 0 and b"--config 'my x.yaml'" in good.stdout
 
 
@@ -196,7 +310,9 @@ def test_snakemake_and_make_refuse_unknown_keys_and_help_lists_every_target(tmp_
         ("cub", ["photographs"], "photographs"),
     ],
 )
-def test_the_reference_is_a_generator(source: str, generators: list[str], reference: str | None) -> None:
+def test_the_reference_is_a_generator(
+    source: str, generators: list[str], reference: str | None
+) -> None:
     values = {"dataset": {"source": source}, "generate": {"generators": generators}}
     assert load_config(values).reference == reference
     assert load_config(values | {"score": {"reference": "photographs"}}).reference == "photographs"
@@ -211,9 +327,15 @@ def texts_in(value: Any) -> Iterator[str]:
         yield value
 
 
-@pytest.mark.parametrize("preset", [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*.yaml"))], ids=str)
+@pytest.mark.parametrize(
+    "preset", [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*.yaml"))], ids=str
+)
 def test_presets_name_files_of_the_checkout_alone(preset: Path) -> None:
     """Those that a user downloads are in data/, which git ignores."""
     for text in texts_in(yaml.safe_load(preset.read_text())):
         assert ".." not in text.split("/") and not text.startswith(("/", "~")), text
-        assert "/" not in text or text.split("/")[0] in {"data", "results", "compclip", "presets"} or ":" in text, text
+        assert (
+            "/" not in text
+            or text.split("/")[0] in {"data", "results", "compclip", "presets"}
+            or ":" in text
+        ), text

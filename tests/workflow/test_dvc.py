@@ -1,4 +1,6 @@
-"""What DVC versions: ``dvc.yaml`` is written by hand, and Snakemake and DVC agree on what is done."""
+"""What DVC versions: ``dvc.yaml`` is written by hand, and Snakemake and DVC agree on what is
+done.
+"""
 
 import re
 import shutil
@@ -19,13 +21,21 @@ repo = pytest.importorskip("dvc.repo", reason="DVC is not installed (make .venv/
 def test_it_names_each_artifact_of_the_default_run_once() -> None:
     outs = [Path(out.fspath).relative_to(ROOT) for out in repo.Repo(str(ROOT)).index.outs]
     listed = subprocess.run(
-        ["snakemake", "--cores", "1", "--summary"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["snakemake", "--cores", "1", "--summary"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
     artifacts = [Path(line.split("\t")[0]) for line in listed[1:]]
     assert len(artifacts) > 100
-    holders = {artifact: [out for out in outs if artifact.is_relative_to(out)] for artifact in artifacts}
+    holders = {
+        artifact: [out for out in outs if artifact.is_relative_to(out)] for artifact in artifacts
+    }
     assert {artifact: held for artifact, held in holders.items() if len(held) != 1} == {}
-    assert set(outs) == {held for (held,) in holders.values()}, "an out of dvc.yaml is not made by any rule"
+    assert set(outs) == {held for (held,) in holders.values()}, (
+        "an out of dvc.yaml is not made by any rule"
+    )
 
 
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -35,13 +45,19 @@ DIFFUSERS = {"name": "sd15", "kind": "diffusers", "model": "a/b", "size": [512, 
 CONFIGS: dict[str, dict[str, Any]] = {
     "recipe": {"generate": {"generators": ["photographs", "habit", "stand_ins", FOLDER]}},
     "settings first": {"generate": {"generators": [FOLDER, "photographs", DIFFUSERS]}},
-    "options": {"generate": {"generators": [{"name": "other", "kind": "folder", "options": {"path": "made"}}]}},
+    "options": {
+        "generate": {
+            "generators": [{"name": "other", "kind": "folder", "options": {"path": "made"}}]
+        }
+    },
     "no generators": {"generate": {"generators": []}},
     "default generators": {"generate": {}},
     "default judges": {"judge": {"seeds": None}},
     "one judge": {"judge": {"seeds": [7]}},
     "one composition": {"compositions": ["color"]},
-    "listed pairs": {"split": {"heldout": {"pairs": {"color": ["red_wing"], "shape": ["long_bill"]}}}},
+    "listed pairs": {
+        "split": {"heldout": {"pairs": {"color": ["red_wing"], "shape": ["long_bill"]}}}
+    },
 }
 
 
@@ -60,24 +76,36 @@ def test_every_config_can_be_versioned(name: str, checkout: Project) -> None:
     opened = repo.Repo(str(checkout.root))
     compositions = config["compositions"]
     stages = {stage.name for stage in opened.index.stages}
-    assert {f"generate@{composition}" for composition in compositions} <= stages and "judge" in stages
+    assert {
+        f"generate@{composition}" for composition in compositions
+    } <= stages and "judge" in stages
     outs = [Path(out.fspath).relative_to(checkout.root) for out in opened.index.outs]
     assert Path("results", "sketch", compositions[0], "generated") in outs
-    assert not [(one, other) for one in outs for other in outs if one != other and one.is_relative_to(other)]
+    assert not [
+        (one, other) for one in outs for other in outs if one != other and one.is_relative_to(other)
+    ]
     assert all(changed for changed in opened.status().values())
 
 
 def test_targets_are_what_a_stage_makes(checkout: Project) -> None:
     """Of a composition, with every kind of generator; others are not made."""
     generators = ["photographs", "faithful", FOLDER, DIFFUSERS]
-    config = DEFAULT | {"generate": {"generators": generators}, "judge": {"model": "sketch", "seeds": [3, 4]}}
+    config = DEFAULT | {
+        "generate": {"generators": generators},
+        "judge": {"model": "sketch", "seeds": [3, 4]},
+    }
     (checkout.root / "mine.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     workflow = load_workflow(checkout.root / "mine.yaml")
     made = {
-        target: {str(file).removeprefix("results/sketch/") for file in workflow.get_rule(target).input}
+        target: {
+            str(file).removeprefix("results/sketch/") for file in workflow.get_rule(target).input
+        }
         for target in ("images_of_shape", "scores_of_color", "judges")
     }
-    images = {f"shape/generated/{name}/manifest.parquet" for name in ("photographs", "faithful", "mymodel", "sd15")}
+    images = {
+        f"shape/generated/{name}/manifest.parquet"
+        for name in ("photographs", "faithful", "mymodel", "sd15")
+    }
     assert images == made["images_of_shape"]
     assert made["judges"] == {"judges/3", "judges/4"}
     names = ("photographs", "faithful", "mymodel", "sd15")
@@ -88,12 +116,17 @@ def test_targets_are_what_a_stage_makes(checkout: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
-    """Commit and push; in a clone, pull and touch: both tools find nothing to do, then just what changed."""
+    """Commit and push; in a clone, pull and touch: both tools find nothing to do, then just what
+    changed.
+    """
     run = first_run.fork(tmp_path / "run")
     config = yaml.safe_load((run.root / "small.yaml").read_text())
     for stage in ("specs", "compun", "human"):  # not in dvc.yaml
         config.pop(stage, None)
-        for folder in [*run.root.glob(f"results/sketch/{stage}"), *run.root.glob(f"results/sketch/*/{stage}")]:
+        for folder in [
+            *run.root.glob(f"results/sketch/{stage}"),
+            *run.root.glob(f"results/sketch/*/{stage}"),
+        ]:
             shutil.rmtree(folder)
     # What dvc.yaml reads.
     config |= {"seed": 0, "threads": 2, "judge": config["judge"] | {"seeds": [0]}}
@@ -104,7 +137,9 @@ def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
     run.snakemake("config.yaml")
     assert "?? results" not in run.call("git", "status", "--short", "--untracked-files=all").stdout
     # As docs/sharing.md says.
-    command = re.search(r"^    (printf .*)$", (ROOT / "docs" / "sharing.md").read_text(), re.MULTILINE)
+    command = re.search(
+        r"^    (printf .*)$", (ROOT / "docs" / "sharing.md").read_text(), re.MULTILINE
+    )
     run.call("bash", "-c", command[1])
     run.call("dvc", "commit", "-f")
     run.call("git", "add", "--all")

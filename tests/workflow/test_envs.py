@@ -59,7 +59,9 @@ def rules() -> list[tuple[str, Path, list[str]]]:
     result = []
     for file in sorted((ROOT / "rules").glob("*.smk")):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            modules = [f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)]
+            modules = [
+                f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)
+            ]
             env = re.search(r'"\.\./(envs/\w+\.yaml)"', part)
             if modules and env:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
@@ -74,7 +76,9 @@ def imported(*targets: str) -> set[str]:
     while pending:
         seen.add(module := pending.pop())
         for statement in ast.parse(module_file(module).read_text()).body:
-            for node in () if isinstance(statement, ast.FunctionDef | ast.ClassDef) else ast.walk(statement):
+            for node in (
+                () if isinstance(statement, ast.FunctionDef | ast.ClassDef) else ast.walk(statement)
+            ):
                 if isinstance(node, ast.Import):
                     names |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
@@ -111,12 +115,20 @@ def test_packages_have_one_group_and_rules_an_environment() -> None:
     assert LOCK.read_text().count("==") <= LOCK.read_text().count("--hash=sha256:")
     # Rules that use another rule have its environment.
     texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]
-    for part in (part for text in texts for part in re.split(r"^ *rule (?=\w+:)", text, flags=re.MULTILINE)[1:]):
+    for part in (
+        part
+        for text in texts
+        for part in re.split(r"^ *rule (?=\w+:)", text, flags=re.MULTILINE)[1:]
+    ):
         assert re.search(r'conda:\s+"\.\./envs/\w+\.yaml"', part), part.split(":")[0]
-    assert {name for text in texts for name in re.findall(r"envs/(\w+)\.yaml", text)} == {env.stem for env in ENVS}
+    assert {name for text in texts for name in re.findall(r"envs/(\w+)\.yaml", text)} == {
+        env.stem for env in ENVS
+    }
 
 
-@pytest.mark.parametrize(("rule", "env", "modules"), rules(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("rule", "env", "modules"), rules(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_an_environment_has_what_its_rules_import(rule: str, env: Path, modules: list[str]) -> None:
     conda, pip = dependencies(env)
     assert imported(*modules) <= with_brought(conda | pip), f"{env.name} lacks what {rule} imports"
@@ -126,7 +138,9 @@ def locked_for(group: str) -> str:
     """Return the part of lock.txt that make installs for a group, by the Makefile's own command."""
     command = re.search(r"^LOCKED = (.*) > ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     shell = command[1].replace("$(1)", group).replace("$$", "$").replace("\\#", "#")
-    return subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def needed(names: Iterable[str]) -> set[str]:
@@ -141,7 +155,9 @@ def needed(names: Iterable[str]) -> set[str]:
         for line in requires(requirement.name) or []:
             other = Requirement(line)
             extras = ["", *requirement.extras]
-            if other.marker is None or any(other.marker.evaluate({"extra": extra}) for extra in extras):
+            if other.marker is None or any(
+                other.marker.evaluate({"extra": extra}) for extra in extras
+            ):
                 pending.append(other)
     return {name for name, *_ in seen}
 
@@ -149,7 +165,9 @@ def needed(names: Iterable[str]) -> set[str]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="optional: lock.txt is for Linux")
 @pytest.mark.parametrize("group", [name for name in GROUPS if name != "torch"])
 def test_the_lock_has_all_that_a_group_needs_by_hash(group: str) -> None:
-    """And no torch, which is installed after group run, so that it brings only what its build needs."""
+    """And no torch, which is installed after group run, so that it brings only what its build
+    needs.
+    """
     text = locked_for(group)
     try:
         wanted = needed(requirement_groups()[group])
@@ -163,22 +181,33 @@ def test_the_lock_has_all_that_a_group_needs_by_hash(group: str) -> None:
 
 def test_torch_brings_nothing_that_the_lock_lacks_here() -> None:
     listed = pins(re.findall(r"^[\w.-]+==\S+", locked_for("run"), re.MULTILINE))
-    cuda = {name for name in needed(requirement_groups()["torch"]) if name.startswith(("nvidia", "cuda", "triton"))}
+    cuda = {
+        name
+        for name in needed(requirement_groups()["torch"])
+        if name.startswith(("nvidia", "cuda", "triton"))
+    }
     assert needed(requirement_groups()["torch"]) - {*APART} - cuda <= listed.keys()
 
 
 def test_what_is_installed_from_the_lock_requires_hashes() -> None:
     """In the Makefile and in the workflows of GitHub; torch is the only group without."""
-    workflows = [file.read_text() for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+    workflows = [
+        file.read_text() for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    ]
     texts = [(ROOT / "Makefile").read_text(), *workflows]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     installs = [line for line in lines if "pip install" in line or "$(PIP)" in line]
-    from_lists = [line for line in installs if re.search(r"--requirement|--constraint| -[rc] ", line)]
+    from_lists = [
+        line for line in installs if re.search(r"--requirement|--constraint| -[rc] ", line)
+    ]
     assert len(from_lists) == 2 and all(
         "--require-hashes --no-deps --no-build-isolation" in line for line in from_lists
     )
-    assert [line for line in installs if line not in from_lists and not line.startswith("PIP :=")] == [
-        "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",  # platforms without a lock
+    assert [
+        line for line in installs if line not in from_lists and not line.startswith("PIP :=")
+    ] == [
+        # platforms without a lock
+        "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",
         "$(PIP) --group torch",
         "../light/venv/bin/pip install '.[clip,report]'",  # as users of a release do
     ]
@@ -188,7 +217,9 @@ def test_actions_are_pinned_by_commit_to_one_version() -> None:
     used: dict[str, set[str]] = {}
     for file in sorted((ROOT / ".github").rglob("*.yml")):
         for line in re.findall(r"uses:\s*(.+)", file.read_text()):
-            assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+", line), f"{file.name}: {line}"
+            assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+", line), (
+                f"{file.name}: {line}"
+            )
             name, _, version = line.partition("@")
             used.setdefault(name, set()).add(version)
     assert used and all(len(versions) == 1 for versions in used.values()), used

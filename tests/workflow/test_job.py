@@ -1,4 +1,6 @@
-"""What scripts share: errors are a line on the screen and a traceback in the log; a damaged input is not read."""
+"""What scripts share: errors are a line on the screen and a traceback in the log; a damaged input
+is not read.
+"""
 
 import errno
 import random
@@ -29,13 +31,23 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the ``main`` of a script as Snakemake does; returns the exit code."""
     script = sys.modules["__main__"]
 
-    def start(main: Callable[[Job], None], reads: Any = (), after: Any = (), code: str | None = None, **writes) -> int:
+    def start(
+        main: Callable[[Job], None],
+        reads: Any = (),
+        after: Any = (),
+        code: str | None = None,
+        **writes,
+    ) -> int:
         inputs = Named(reads=[str(path) for path in reads], after=[str(path) for path in after])
         outputs = Named({name: str(path) for name, path in writes.items()})
         given = SimpleNamespace(
-            input=inputs, output=outputs, params=Named({"code": code} if code else {}), wildcards=Named(), threads=1,
+            input=inputs,
+            output=outputs,
+            params=Named({"code": code} if code else {}),
+            wildcards=Named(),
+            threads=1,
             log=[str(tmp_path / "logs" / "a.log")],
-        )  # fmt: skip
+        )
         monkeypatch.setitem(vars(script), "snakemake", given)
         monkeypatch.setitem(vars(script), "__file__", "stage/step.py")
         try:
@@ -53,11 +65,19 @@ class Named(dict[str, Any]):
     """Snakemake's lists of files, which have names and yield each path."""
 
     def __iter__(self):
-        return iter([path for value in self.values() for path in ([value] if isinstance(value, str) else value)])
+        return iter(
+            [
+                path
+                for value in self.values()
+                for path in ([value] if isinstance(value, str) else value)
+            ]
+        )
 
 
 def make(job: Job) -> None:
-    io.write_table(pd.DataFrame({"image_id": ["a", "b"], "split": "train"}), job.output.table, tables.SPLIT)
+    io.write_table(
+        pd.DataFrame({"image_id": ["a", "b"], "split": "train"}), job.output.table, tables.SPLIT
+    )
     io.write_json({"count": 2}, job.output.summary)
     with io.atomic_folder(job.output.folder) as folder:
         (folder / "a.png").write_bytes(bytes(range(256)))
@@ -73,7 +93,9 @@ def test_an_error_is_one_line_that_names_the_log_also_of_another_library(
     def fail(_: Job) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such file", "a.csv")
 
-    assert start(use) == 0 and re.fullmatch(r"used\ndone in \d+\.\d CPU seconds\n", capsys.readouterr().err)
+    assert start(use) == 0 and re.fullmatch(
+        r"used\ndone in \d+\.\d CPU seconds\n", capsys.readouterr().err
+    )
     assert "INFO used\n" in (tmp_path / "logs" / "a.log").read_text()
     assert start(fail) == 1
     file = tmp_path / "logs" / "a.log"
@@ -84,8 +106,14 @@ def test_an_error_is_one_line_that_names_the_log_also_of_another_library(
     assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err
 
 
-def test_a_flipped_input_is_refused_and_a_record_names_its_inputs(tmp_path: Path, start: Run, capsys) -> None:
-    made = {"table": tmp_path / "t.parquet", "summary": tmp_path / "s.json", "folder": tmp_path / "images"}
+def test_a_flipped_input_is_refused_and_a_record_names_its_inputs(
+    tmp_path: Path, start: Run, capsys
+) -> None:
+    made = {
+        "table": tmp_path / "t.parquet",
+        "summary": tmp_path / "s.json",
+        "folder": tmp_path / "images",
+    }
     assert start(make, **made) == 0
     rng = random.Random(0)
     for path in made.values():
@@ -95,7 +123,10 @@ def test_a_flipped_input_is_refused_and_a_record_names_its_inputs(tmp_path: Path
             flip(file, rng)
             assert start(use, [path]) == 1
             shown = capsys.readouterr().err
-            assert f"error: {file}: changed since " in shown and f"delete {path} and run again" in shown
+            assert (
+                f"error: {file}: changed since " in shown
+                and f"delete {path} and run again" in shown
+            )
             # What is only waited for is not read.
             assert start(use, after=[path]) == 0 and capsys.readouterr().err.startswith("used\n")
             file.write_bytes(before)
@@ -122,7 +153,9 @@ with _alone(Path(sys.argv[1])):
 """
 
 
-def test_a_step_waits_and_only_the_first_of_several_checks(tmp_path: Path, start: Run, monkeypatch, capsys) -> None:
+def test_a_step_waits_and_only_the_first_of_several_checks(
+    tmp_path: Path, start: Run, monkeypatch, capsys
+) -> None:
     """It waits until that ends, even if it is killed."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "logs" / "a.log")]
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as holder:

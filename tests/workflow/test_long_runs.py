@@ -1,4 +1,6 @@
-"""Longer runs of the whole chain: a warm cache, a division by divergence, a user's long captions, a full disk."""
+"""Longer runs of the whole chain: a warm cache, a division by divergence, a user's long captions, a
+full disk.
+"""
 
 import json
 import os
@@ -40,7 +42,9 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     assert side.value_counts().to_dict() == {"train": 120, "test": 72, "unused": 48}
     audit = json.loads((place / "audit.json").read_text())
     assert audit["violations"] == [] and audit["counts"]["images_unused"] == 240 - len(split)
-    table = pd.read_parquet(place / "divergence.parquet").set_index(["definition", "split", "texts"])
+    table = pd.read_parquet(place / "divergence.parquet").set_index(
+        ["definition", "split", "texts"]
+    )
     unseen = table.loc[("pairs", "test_unseen", "captions")]
     assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
     scores = pd.read_parquet(project.root / "divided" / "scores.parquet")
@@ -60,7 +64,10 @@ def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
         scores = pd.read_parquet(file)
         assert (scores["weight"] < 1).any() == (split == "test_swapped")
         assert (scores["p_tied"] > 0).any() or split == "test_swapped"
-    assert len(scores.loc[scores["weight"] < 1, "pair"].unique()) == preset["score"]["balance"]["dominant"]
+    assert (
+        len(scores.loc[scores["weight"] < 1, "pair"].unique())
+        == preset["score"]["balance"]["dominant"]
+    )
 
 
 OWN = """
@@ -98,7 +105,9 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
     folder.mkdir()
     if os.geteuid() or not shutil.which("mount"):
         pytest.skip("mounting a small disk needs root")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True
+    ).returncode:
         pytest.skip("a small disk cannot be mounted here")
 
     def remount(options: str) -> None:
@@ -108,10 +117,14 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk: Callable[[str], None]) -> None:
+def test_a_disk_that_is_full_of_results(
+    first_run: Project, tmp_path: Path, disk: Callable[[str], None]
+) -> None:
     project = Project(tmp_path / "project").copy()
     (project.root / "full.yaml").write_text(SMALL.format(results=tmp_path / "disk", cache=".cache"))
-    run = partial(project.make, "full.yaml", "--", f"{tmp_path}/disk/sketch/captions.parquet", cores=2)
+    run = partial(
+        project.make, "full.yaml", "--", f"{tmp_path}/disk/sketch/captions.parquet", cores=2
+    )
     refused = run(check=False)
     assert refused.returncode == 1
     *lines, last = refused.stderr.splitlines()
@@ -132,5 +145,6 @@ def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk
     refused = run(check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
-        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
+        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or "
+        "choose another folder"
     )

@@ -28,7 +28,9 @@ from workflow_scripts.workflow.run import print_results, run_snakemake
 
 def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path) -> None:
     code = "import pathlib, sys, time; time.sleep(1.5); pathlib.Path(sys.argv[1]).touch()"
-    threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    threading.Timer(
+        0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+    ).start()
     with pytest.raises(KeyboardInterrupt):
         run_snakemake([sys.executable, "-c", code, str(tmp_path / "ended")])
     assert (tmp_path / "ended").exists()
@@ -37,18 +39,29 @@ def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path
     (tmp_path / "Snakefile").write_text(f'rule:\n  output: directory("made")\n  shell: "{shell}"\n')
     subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "locks").read_text() and not any(tmp_path.glob(".snakemake/locks/*"))
-    assert [*tmp_path.glob(".snakemake/log/*.log")] and (tmp_path / "made" / ".snakemake_timestamp").is_file()
+    assert [*tmp_path.glob(".snakemake/log/*.log")] and (
+        tmp_path / "made" / ".snakemake_timestamp"
+    ).is_file()
     # A run ends as Snakemake does.
-    for code, ends in (("0", None), ("exit(1)", SystemExit), ("os.kill(os.getpid(), 9)", UserError)):
+    for code, ends in (
+        ("0", None),
+        ("exit(1)", SystemExit),
+        ("os.kill(os.getpid(), 9)", UserError),
+    ):
         with pytest.raises(ends) if ends else nullcontext():
             run_snakemake([sys.executable, "-c", f"import os; {code}"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_the_run_alone_ends_all_that_it_started(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_to_the_run_alone_ends_all_that_it_started(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """Snakemake is interrupted, so that it removes its locks; its jobs are terminated."""
     begun = tmp_path / "begun"
-    job = f"import os, pathlib, time; pathlib.Path({str(begun)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    job = (
+        f"import os, pathlib, time; pathlib.Path({str(begun)!r}).write_text(str(os.getpid())); "
+        "time.sleep(60)"
+    )
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {job!r}])"
 
     def end() -> None:
@@ -68,12 +81,16 @@ def test_a_signal_to_the_run_alone_ends_all_that_it_started(tmp_path: Path, numb
     assert not psutil.pid_exists(int(begun.read_text()))
 
 
-def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_end_with_their_headlines_and_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts = {
-        "judged/table.md": "the common table contains it", "judged/report.html": "", "captions/report.html": "",
+        "judged/table.md": "the common table contains it",
+        "judged/report.html": "",
+        "captions/report.html": "",
         "table.md": "# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n",
         "compun.md": "".join(f"| {row} |\n" for row in range(20)),
-    }  # fmt: skip
+    }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -81,9 +98,16 @@ def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pyt
     print_results([str(tmp_path / name) for name in ("", "judged", "captions")])
     lines = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()
     assert [line for line in lines if not line.startswith("log:")] == [
-        "| 1 |", "", *(f"| {row} |" for row in range(12)), "…", "table: table.md", "table: compun.md",
-        "page:  judged/report.html", "table: judged/table.md", "page:  captions/report.html",
-    ]  # fmt: skip
+        "| 1 |",
+        "",
+        *(f"| {row} |" for row in range(12)),
+        "…",
+        "table: table.md",
+        "table: compun.md",
+        "page:  judged/report.html",
+        "table: judged/table.md",
+        "page:  captions/report.html",
+    ]
     (tmp_path / "table.md").write_text("| 9.2 |")
     with pytest.raises(UserError, match=r"table.md: changed since stage.step wrote it"):
         print_results([str(tmp_path)])
@@ -112,13 +136,31 @@ def finished(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Pr
     [
         ("sketch/captions.parquet", flip_bit, "{}: changed"),
         ("sketch/color/ranking.parquet", Path.unlink, "{}: missing"),
-        ("sketch/.digests/pairs.parquet", flip_bit, "{}: damaged, so results/sketch/pairs.parquet cannot be verified;"),
-        ("sketch/color/heldout.json", remake, "results/sketch/color/splits.parquet: made from another {}"),
-        ("sketch/captions.parquet", remove_record, "results/sketch/pairs.parquet: made from another {}, or its record"),
+        (
+            "sketch/.digests/pairs.parquet",
+            flip_bit,
+            "{}: damaged, so results/sketch/pairs.parquet cannot be verified;",
+        ),
+        (
+            "sketch/color/heldout.json",
+            remake,
+            "results/sketch/color/splits.parquet: made from another {}",
+        ),
+        (
+            "sketch/captions.parquet",
+            remove_record,
+            "results/sketch/pairs.parquet: made from another {}, or its record",
+        ),
     ],
 )
 def test_verify_names_what_is_not_as_recorded(
-    finished: Project, name: str, damage: Callable[[Path], object], expected: str, capsys, caplog, monkeypatch
+    finished: Project,
+    name: str,
+    damage: Callable[[Path], object],
+    expected: str,
+    capsys,
+    caplog,
+    monkeypatch,
 ) -> None:
     monkeypatch.chdir(finished.root)
     monkeypatch.setattr(module, "STATE", finished.root / ".snakemake")
@@ -142,17 +184,31 @@ def test_verify_names_what_is_not_as_recorded(
     assert caplog.messages[-1].endswith(" artifacts are as their steps recorded them")
 
 
-def test_verify_reads_the_users_files_again_and_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_reads_the_users_files_again_and_needs_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, cache, config = tmp_path / "captions.csv", tmp_path / "cache", tmp_path / "own.yaml"
     file.write_text("image_id,text\na,a red bird\n")
-    config.write_text(f"dataset: {{source: table, table: {{file: {file}}}}}\ncache: {cache}\nresults: {tmp_path}/r\n")
+    config.write_text(
+        f"dataset: {{source: table, table: {{file: {file}}}}}\ncache: {cache}\nresults: "
+        f"{tmp_path}/r\n"
+    )
     monkeypatch.setattr(fingerprint, "TICK", -3600 * 10**9)  # also index files that are young
     fingerprint.fingerprint(file, cache=cache)
     verify.read_inputs_again(config)
-    # Damage below the file system leaves size and times as they are; here the digest in the index differs instead.
+    # Damage below the file system leaves size and times as they are; here the digest in the index
+    # differs instead.
     with Cache(cache / "files.sqlite") as index:
-        index.put([(mark, b"0" * 64) for (mark,) in index.db.execute("SELECT key FROM entries").fetchall()])
-    with pytest.raises(UserError, match="captions.csv: 1 of 1 files have other bytes than when they were first read;"):
+        index.put(
+            [
+                (mark, b"0" * 64)
+                for (mark,) in index.db.execute("SELECT key FROM entries").fetchall()
+            ]
+        )
+    with pytest.raises(
+        UserError,
+        match="captions.csv: 1 of 1 files have other bytes than when they were first read;",
+    ):
         verify.read_inputs_again(config)
     (tmp_path / "none.yaml").write_text(f"results: {tmp_path}/none\n")
     with pytest.raises(UserError, match="none.yaml: not run yet; `make run CONFIG="):

@@ -30,15 +30,28 @@ def written(values: dict[str, Any], path: Path) -> Path:
 def test_scenes_of_the_oracle_and_judges_of_each_composition(tmp_path: Path) -> None:
     generators = ["photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"]
     generators.append({"name": "mine", "kind": "folder", "path": "images"})
-    found = jobs(written({"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"))
-    scored = {Path(file).name for job in found if job.rule == "score_oracle" for file in job.outputs}
+    found = jobs(
+        written(
+            {"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"
+        )
+    )
+    scored = {
+        Path(file).name for job in found if job.rule == "score_oracle" for file in job.outputs
+    }
     assert scored == {"photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"}
     # The authors published a judge for each composition: {composition} in judge.pretrained.
     weights = {name: tmp_path / f"C_CUB_{name}.pt" for name in ("color", "shape")}
     for file in weights.values():
         file.touch()
-    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0, "share": False}
-    config = written({"results": str(tmp_path / "results"), "judge": judge}, tmp_path / "config.yaml")
+    judge = {
+        "model": "sketch",
+        "pretrained": str(tmp_path / "C_CUB_{composition}.pt"),
+        "epochs": 0,
+        "share": False,
+    }
+    config = written(
+        {"results": str(tmp_path / "results"), "judge": judge}, tmp_path / "config.yaml"
+    )
     training = [job for job in jobs(config) if job.rule == "train_judge"]
     assert len(training) == 2
     for job in training:
@@ -48,7 +61,10 @@ def test_scenes_of_the_oracle_and_judges_of_each_composition(tmp_path: Path) -> 
 
 
 def without_prefix(found: list[Job], run: str) -> list[tuple]:
-    return sorted((job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, job.params) for job in found)
+    return sorted(
+        (job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, job.params)
+        for job in found
+    )
 
 
 @pytest.mark.slow
@@ -71,7 +87,10 @@ def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
     assert run_values({"seed": 3}) == {}
     one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
     joined = join_rows({"a": one, "b": one.assign(n="")})
-    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]] and joined.columns[0] == "run"
+    assert (
+        joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]]
+        and joined.columns[0] == "run"
+    )
     with pytest.raises(UserError, match="different columns"):
         join_rows({"a": one, "b": one[["dataset"]]})
 
@@ -80,9 +99,15 @@ def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
     ("runs", "message"),
     [
         ({"a": {"judge": {"epoch": 2}}}, "mine.yaml: runs.a: judge.epoch: unknown key"),
-        ({"a": {"results": "r/b"}, "b": {}}, "mine.yaml: runs.b.results: r/b is the folder of runs.a"),
+        (
+            {"a": {"results": "r/b"}, "b": {}},
+            "mine.yaml: runs.b.results: r/b is the folder of runs.a",
+        ),
         ({"a": {"results": "r"}}, "mine.yaml: runs.a.results: r is the folder of all runs"),
-        ({"a": {"results": "r/x"}, "b": {"results": "./r/x/"}}, "mine.yaml: runs.b.results: ./r/x/ is the folder of"),
+        (
+            {"a": {"results": "r/x"}, "b": {"results": "./r/x/"}},
+            "mine.yaml: runs.b.results: ./r/x/ is the folder of",
+        ),
         ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
         ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config file"),
         ({"a": "presets"}, "presets: is a folder; give the path of a file"),
@@ -100,21 +125,36 @@ def test_a_faulty_run_is_named(runs: dict, message: str) -> None:
 
 @pytest.mark.slow
 def test_the_tables_of_all_runs_are_joined_and_printed(first_run: Project, tmp_path: Path) -> None:
-    """Each run's tables are there already; the rule joins them, and the command prints what it made."""
+    """Each run's tables are there already; the rule joins them, and the command prints what it
+    made.
+    """
     copy, results = Project(tmp_path).copy(), first_run.root / "results"
     for run in ("one", "two"):
         (copy.root / "all" / run).mkdir(parents=True)
-        for name in ("scores.parquet", "scores.csv", "table.csv", "comparisons.csv", "pairs.csv", "table.md",
-                     "table.tex", "report.html"):  # fmt: skip
+        for name in (
+            "scores.parquet",
+            "scores.csv",
+            "table.csv",
+            "comparisons.csv",
+            "pairs.csv",
+            "table.md",
+            "table.tex",
+            "report.html",
+        ):
             shutil.copy(results / name, copy.root / "all" / run)
     written({"results": "all", "runs": {"one": {}, "two": {"seed": 1}}}, copy.root / "mine.yaml")
     done = copy.make("mine.yaml", "--", "all/table.csv", "--allowed-rules", "join_tables")
     table, alone = pd.read_csv(copy.root / "all" / "table.csv"), pd.read_csv(results / "table.csv")
     assert table.groupby("run").size().to_dict() == {"one": len(alone), "two": len(alone)}
     assert table[table["run"] == "two"][[*alone]].reset_index(drop=True).equals(alone)
-    assert read_frame(copy.root / "all" / "scores.parquet").attrs == {"schema_version": MEASUREMENTS.version}
+    assert read_frame(copy.root / "all" / "scores.parquet").attrs == {
+        "schema_version": MEASUREMENTS.version
+    }
     assert (copy.root / "all" / "table.tex").read_text().splitlines()[0] == "% one"
-    assert re.findall("^# (.*)$", (copy.root / "all" / "table.md").read_text(), re.MULTILINE) == ["one", "two"]
+    assert re.findall("^# (.*)$", (copy.root / "all" / "table.md").read_text(), re.MULTILINE) == [
+        "one",
+        "two",
+    ]
     assert all(f"page:  all/{name}/report.html" in done.stdout for name in ("one", "two"))
 
 
@@ -134,9 +174,17 @@ def test_compositions_do_not_change_jobs_and_shards_are_jobs(tmp_path: Path) -> 
         config = tmp_path / f"{names}.yaml"
         config.write_text(CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names=names))
         planned = [
-            job for job in jobs(config) if job.stage in ("dataset", "pairs", "split", "judge", "generate", "score")
+            job
+            for job in jobs(config)
+            if job.stage in ("dataset", "pairs", "split", "judge", "generate", "score")
         ]
-        alike.append({(job.rule, job.inputs, job.params) for job in planned if "shape" not in job.wildcards.values()})
+        alike.append(
+            {
+                (job.rule, job.inputs, job.params)
+                for job in planned
+                if "shape" not in job.wildcards.values()
+            }
+        )
     assert alike[0] == alike[1] and len(alike[0]) > 10
     # A composition with a lexicon of its own has pairs of its own.
     rules = [file.read_text() for file in (ROOT / "rules").glob("**/*.smk")]
@@ -152,7 +200,9 @@ def test_compositions_do_not_change_jobs_and_shards_are_jobs(tmp_path: Path) -> 
     further = made[1].keys() - made[0].keys()
     assert {*folders} < further and made[0].keys() < made[1].keys()
     steps = "audit", "contested", "offers", "variants"
-    assert {Path(path).parent.name for path in further} == {"pairs", *steps} and len(further) == 3 * 7
+    assert {Path(path).parent.name for path in further} == {"pairs", *steps} and len(
+        further
+    ) == 3 * 7
     joined = made[1][f"{tmp_path}/r/sketch/pairs.parquet"]
     assert [path for path in joined.inputs if path in folders] == folders
 
@@ -160,10 +210,16 @@ def test_compositions_do_not_change_jobs_and_shards_are_jobs(tmp_path: Path) -> 
 # Rules, and the wildcards of a job.
 COLOR = {"composition": "color"}
 RULES: dict[str, dict[str, str]] = {
-    "load_dataset": {}, "sample_heldout": COLOR, "make_splits": COLOR, "swap_adjectives": COLOR, "make_prompts": COLOR,
-    "train_judge": COLOR | {"judge": "4"}, "generate_images": COLOR | {"generator": "photographs"},
-    "score_images": COLOR, "make_table": {},
-}  # fmt: skip
+    "load_dataset": {},
+    "sample_heldout": COLOR,
+    "make_splits": COLOR,
+    "swap_adjectives": COLOR,
+    "make_prompts": COLOR,
+    "train_judge": COLOR | {"judge": "4"},
+    "generate_images": COLOR | {"generator": "photographs"},
+    "score_images": COLOR,
+    "make_table": {},
+}
 
 
 def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> None:
@@ -171,8 +227,12 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
 
     def settings(**values: Any) -> dict[str, dict[str, Any]]:
         """Return the params of each rule that Snakemake compares, for a config."""
-        workflow = load_workflow(written({"judge": {"seeds": [4]}} | values, tmp_path / "config.yaml"))
-        return {rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()}
+        workflow = load_workflow(
+            written({"judge": {"seeds": [4]}} | values, tmp_path / "config.yaml")
+        )
+        return {
+            rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()
+        }
 
     before = settings()
 
@@ -189,7 +249,10 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
     assert changed(seed=1) == {*RULES} - {"make_table"}
     assert "train_judge" not in changed(seed=1, seeds={"halves": 0})
     config = load_config({"seed": 3, "seeds": {"split": 5}})
-    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == ["3", "4"]
+    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == [
+        "3",
+        "4",
+    ]
     for alone in ({"share": False}, {"epochs": 0}):
         assert load_config({"seed": 3, "judge": alone}).judges == ["3"]
     assert load_config({"judge": {"seeds": [2, 0]}}).judges == ["2", "0"]

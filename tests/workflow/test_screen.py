@@ -13,12 +13,16 @@ from workflow_scripts.workflow.screen import LogHandler
 
 
 class Screen:
-    """A handler that gets the records of a run, and what it shows; a job's number is that of its rule."""
+    """A handler that gets the records of a run, and what it shows; a job's number is that of its
+    rule.
+    """
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], **counts: int) -> None:
         self.handler, self.folder, self.capsys = LogHandler(None, None), folder, capsys  # type: ignore[arg-type]
         self.now, self.rules = 0.0, [*counts]
-        self.emit(event=LogEvent.RUN_INFO, stats={**counts, "total": sum(counts.values()) + 1, "all": 1})
+        self.emit(
+            event=LogEvent.RUN_INFO, stats={**counts, "total": sum(counts.values()) + 1, "all": 1}
+        )
 
     def emit(self, message: str = "", level: int = logging.INFO, **fields: Any) -> None:
         record = logging.LogRecord("snakemake.logging", level, __file__, 1, message, None, None)
@@ -28,14 +32,20 @@ class Screen:
     def start(self, rule: str, logged: str = "") -> None:
         log = self.folder / f"{rule}.log"
         log.write_text(logged and f"2026-11-22 17:13:45,123 {logged}\n")
-        self.emit(event=LogEvent.JOB_INFO, jobid=self.rules.index(rule), rule_name=rule, log=[str(log)])
+        self.emit(
+            event=LogEvent.JOB_INFO, jobid=self.rules.index(rule), rule_name=rule, log=[str(log)]
+        )
 
     def finish(self, rule: str) -> None:
         self.emit(event=LogEvent.JOB_FINISHED, job_id=self.rules.index(rule))
 
-    def fail(self, rule: str, logged: str = "", ended: str = "returned non-zero exit status 1.") -> None:
+    def fail(
+        self, rule: str, logged: str = "", ended: str = "returned non-zero exit status 1."
+    ) -> None:
         self.start(rule, logged)
-        self.emit(f"CalledProcessError:\nCommand 'python x' {ended}", logging.ERROR, event=LogEvent.ERROR)
+        self.emit(
+            f"CalledProcessError:\nCommand 'python x' {ended}", logging.ERROR, event=LogEvent.ERROR
+        )
         self.emit(level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=self.rules.index(rule))
         self.emit("WorkflowError:\nAt least one job did not complete.", logging.ERROR)
 
@@ -46,16 +56,33 @@ class Screen:
 
 
 @pytest.fixture
-def screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """One job that trains a judge, two that score, and as many of a run named birds; seconds pass as tests say."""
+def screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Screen:
+    """One job that trains a judge, two that score, and as many of a run named birds; seconds pass
+    as tests say.
+    """
     clock: list[Screen] = []
     monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0 + (clock[0].now if clock else 0))
-    clock.append(Screen(tmp_path, capsys, train_judge=1, score_images=2, birds_train_judge=1, birds_score_images=2))
+    clock.append(
+        Screen(
+            tmp_path,
+            capsys,
+            train_judge=1,
+            score_images=2,
+            birds_train_judge=1,
+            birds_score_images=2,
+        )
+    )
     return clock[0]
 
 
 def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
-    for rule, seconds in (("train_judge", 90), ("birds_score_images", 10), ("birds_score_images", 3900)):
+    for rule, seconds in (
+        ("train_judge", 90),
+        ("birds_score_images", 10),
+        ("birds_score_images", 3900),
+    ):
         screen.start(rule)
         screen.now += seconds
         screen.finish(rule)
@@ -74,7 +101,9 @@ def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.Monk
     monkeypatch.setattr(screen.handler.closed, "wait", lambda seconds: next(twice))
     monkeypatch.setenv("COLUMNS", "43")
     screen.handler.keep_drawing()
-    assert screen.capsys.readouterr().err == "\r\x1b[J0 of 6 jobs in 0:00:00; score: 7 of 9 imag" * 2
+    assert (
+        screen.capsys.readouterr().err == "\r\x1b[J0 of 6 jobs in 0:00:00; score: 7 of 9 imag" * 2
+    )
 
 
 def test_each_rule_has_a_stage() -> None:
@@ -86,17 +115,26 @@ def test_each_rule_has_a_stage() -> None:
 @pytest.mark.parametrize(
     ("logged", "ended", "error"),
     [
-        ("ERROR error: a.png: bad; remove it (traceback: t.log)", "returned 1.", "a.png: bad; remove it"),
+        (
+            "ERROR error: a.png: bad; remove it (traceback: t.log)",
+            "returned 1.",
+            "a.png: bad; remove it",
+        ),
         ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", module.OUT_OF_MEMORY),
         ("", "died with <Signals.SIGABRT: 6>.", module.OUT_OF_MEMORY),
         ("", "returned non-zero exit status 137.", module.OUT_OF_MEMORY),
         ("", "returned non-zero exit status 2.", "failed; see .snakemake/log"),
     ],
 )
-def test_the_error_of_a_step_is_last_and_has_its_log(screen: Screen, logged: str, ended: str, error: str) -> None:
+def test_the_error_of_a_step_is_last_and_has_its_log(
+    screen: Screen, logged: str, ended: str, error: str
+) -> None:
     screen.fail("score_images", logged, ended)
     screen.start("birds_score_images")
-    assert screen.shown() == ["0 of 6 jobs in 0:00:00", f"error: score: {error} (log: score_images.log)"]
+    assert screen.shown() == [
+        "0 of 6 jobs in 0:00:00",
+        f"error: score: {error} (log: score_images.log)",
+    ]
 
 
 def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
@@ -114,12 +152,20 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
     ("told", "error"),
     [
         ("WorkflowError:\nruns.a: no such\n  folder", "WorkflowError: runs.a: no such folder"),
-        ("InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: judge=0 …", "c: full; "),
+        (
+            "InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: "
+            "judge=0 …",
+            "c: full; ",
+        ),
         (
             "LockException:\nError: Directory cannot be locked. Please make sure",
             ".snakemake: locked by another run of Sna",
         ),
-        ("WorkflowError in rule a … Output b has older modification time (1) than input c (2). …", "c: from the fut"),
+        (
+            "WorkflowError in rule a … Output b has older modification time (1) than input c (2). "
+            "…",
+            "c: from the fut",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -130,7 +176,9 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
         "Will exit after finishing currently running jobs (scheduler).",
     ],
 )
-def test_an_error_is_one_line_and_an_interruption_is_none(screen: Screen, told: str, error: str, ended: str) -> None:
+def test_an_error_is_one_line_and_an_interruption_is_none(
+    screen: Screen, told: str, error: str, ended: str
+) -> None:
     screen.emit(told, logging.ERROR, event=LogEvent.ERROR)
     if ended:
         screen.emit(ended)

@@ -30,13 +30,38 @@ from compclip.text.lexicon import load_lexicon
 from tests.dataset.conftest import load_table
 from workflow_scripts.workflow.config import read_config
 
-VALUES = [None, True, -1, 10**50, 1e300, "", " ", "\0", "../x", "x" * 300, "\ud800", "é", [], [[]], {}, {"a": None}]
+VALUES = [
+    None,
+    True,
+    -1,
+    10**50,
+    1e300,
+    "",
+    " ",
+    "\0",
+    "../x",
+    "x" * 300,
+    "\ud800",
+    "é",
+    [],
+    [[]],
+    {},
+    {"a": None},
+]
 ARRAYS = [
-    arrow.array([1, 2**63 - 1]), arrow.array([float("nan"), float("inf")]), arrow.array([1e300, None]),
-    arrow.array([b"\xff", b""]), arrow.array([[1], None]), arrow.array([{"a": 1}, None]), arrow.array([None, None]),
-    arrow.array([True, False]), arrow.array([0, 1], arrow.timestamp("s")), arrow.array(["a", "a"]).dictionary_encode(),
-    arrow.array(["\0", "../x"]), arrow.array([1, 2], arrow.decimal128(12, 2)),
-]  # fmt: skip
+    arrow.array([1, 2**63 - 1]),
+    arrow.array([float("nan"), float("inf")]),
+    arrow.array([1e300, None]),
+    arrow.array([b"\xff", b""]),
+    arrow.array([[1], None]),
+    arrow.array([{"a": 1}, None]),
+    arrow.array([None, None]),
+    arrow.array([True, False]),
+    arrow.array([0, 1], arrow.timestamp("s")),
+    arrow.array(["a", "a"]).dictionary_encode(),
+    arrow.array(["\0", "../x"]),
+    arrow.array([1, 2], arrow.decimal128(12, 2)),
+]
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
@@ -54,8 +79,16 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pair
 MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
-    "captions": (TABLES, lambda p: [*check_captions(captions(p), "x", [], {})], {"image_id": "a", "caption": "red"}),
-    "numbered captions": (TABLES, captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
+    "captions": (
+        TABLES,
+        lambda p: [*check_captions(captions(p), "x", [], {})],
+        {"image_id": "a", "caption": "red"},
+    ),
+    "numbered captions": (
+        TABLES,
+        captions,
+        {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1},
+    ),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), lambda p: collect([p], {"t": "match"}), ANSWER),
     "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
@@ -64,7 +97,11 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "held-out pairs": ((".json",), read_heldout, {"pairs": ["red_wing"]}),
     "renames": ((".yaml",), read_renames, {"a": "b"}),
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
-    "config": ((".yaml",), read_config, {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}}),
+    "config": (
+        (".yaml",),
+        read_config,
+        {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}},
+    ),
     "samples": ((".jsonl",), read_samples, SAMPLE),
     "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),
     "pairs to score": ((".csv",), read_image_texts, {"image": "a.png", "text": "b"}),
@@ -91,10 +128,39 @@ def variants(value: Any) -> Iterator[Any]:
 
 def files(suffix: str, good: dict[str, Any]) -> Iterator[bytes]:
     header = ",".join(good).encode()
-    yield from (b"", b"\0", b"\n\n", bytes(range(256)) * 9, b"\xff\xfea\0,\0b\0", "é".encode("latin-1"))
-    yield from (header, header + b"\n", header + b"\r\n" + b"x," * 40, header.replace(b",", b";"), header + b'\n"')
-    yield from (header + b"\n" + b"x" * (1 << 20), b"[" * 999, b"{" * 999, b"[{}]", b"{}", b"null", b"3", b'"')
-    yield from (b'{"a": 1, "a": 2}', b"a: 1\na: 2", b"? [1]\n: 2", b"<<: 3", b"&a [*a]", b"compositions: &a [*a]")
+    yield from (
+        b"",
+        b"\0",
+        b"\n\n",
+        bytes(range(256)) * 9,
+        b"\xff\xfea\0,\0b\0",
+        "é".encode("latin-1"),
+    )
+    yield from (
+        header,
+        header + b"\n",
+        header + b"\r\n" + b"x," * 40,
+        header.replace(b",", b";"),
+        header + b'\n"',
+    )
+    yield from (
+        header + b"\n" + b"x" * (1 << 20),
+        b"[" * 999,
+        b"{" * 999,
+        b"[{}]",
+        b"{}",
+        b"null",
+        b"3",
+        b'"',
+    )
+    yield from (
+        b'{"a": 1, "a": 2}',
+        b"a: 1\na: 2",
+        b"? [1]\n: 2",
+        b"<<: 3",
+        b"&a [*a]",
+        b"compositions: &a [*a]",
+    )
     yield from (b"a: &a {b: *a}", b"!!python/object:os.system x", b"2: 1e400")
     for row in variants(good):
         rows = [good, row, good]
@@ -106,7 +172,9 @@ def files(suffix: str, good: dict[str, Any]) -> Iterator[bytes]:
         elif suffix == ".jsonl":
             yield "\n".join(map(json.dumps, rows)).encode()
         elif suffix == ".pkl":
-            yield from (pickle.dumps(content, protocol=2) for content in (row, [row, (row, row, row, row)]))
+            yield from (
+                pickle.dumps(content, protocol=2) for content in (row, [row, (row, row, row, row)])
+            )
         elif suffix in (".csv", ".tsv") and isinstance(row, dict):
             buffer = io.StringIO()
             writer = csv.writer(buffer, delimiter="\t" if suffix == ".tsv" else ",")
@@ -115,7 +183,9 @@ def files(suffix: str, good: dict[str, Any]) -> Iterator[bytes]:
 
     for name in good if suffix == ".parquet" else ():
         for strange in ARRAYS:
-            columns = {key: arrow.array([str(value)] * 2) for key, value in good.items()} | {name: strange}
+            columns = {key: arrow.array([str(value)] * 2) for key, value in good.items()} | {
+                name: strange
+            }
             buffer = io.BytesIO()
             pq.write_table(arrow.table(columns), buffer)
             yield buffer.getvalue()
@@ -139,7 +209,9 @@ def test_readers(name: str, every: int, tmp_path: Path) -> None:
             except (UserError, OSError) as error:
                 # A config may have several errors, a line each.
                 lines = one_line(error).split("\n")
-                if (len(lines) > 1 and name != "config") or any(len(x) > 1200 or not x.isprintable() for x in lines):
+                if (len(lines) > 1 and name != "config") or any(
+                    len(x) > 1200 or not x.isprintable() for x in lines
+                ):
                     surprises.append((suffix, raw, one_line(error)[:300]))
             except Exception as error:
                 surprises.append((suffix, raw and raw[:200], repr(error)[:300]))

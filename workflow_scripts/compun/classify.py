@@ -10,13 +10,25 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     read, params = job.input, job.params
-    compounds, images = read_table(read.compounds, COMPOUNDS), read_table(read.images, COMPOUND_IMAGES)
+    compounds, images = (
+        read_table(read.compounds, COMPOUNDS),
+        read_table(read.images, COMPOUND_IMAGES),
+    )
     models = [NamedModel.model_validate(model) for model in params.models]
-    captions, descriptions = (read_texts(path) if path else {} for path in (read.captions, read.descriptions))
+    captions, descriptions = (
+        read_texts(path) if path else {} for path in (read.captions, read.descriptions)
+    )
     choices, summary = classify(
-        compounds, images, read.folder, models, captions=captions, descriptions=descriptions,
-        device=params.device, threads=params.threads, cache=params.cache,
-    )  # fmt: skip
+        compounds,
+        images,
+        read.folder,
+        models,
+        captions=captions,
+        descriptions=descriptions,
+        device=params.device,
+        threads=params.threads,
+        cache=params.cache,
+    )
     with atomic_folder(job.output.choices) as folder:
         write_table(choices, folder / "choices.parquet", CHOICES)
         write_json(summary, folder / "choices.json")

@@ -29,10 +29,14 @@ def main(job: Job) -> None:
             (folder / f"{name}.png").write_bytes(png(image))
             texts += [(name, number, None, text) for number, text in enumerate(lines)]
     table = empty_table(IMAGES).reindex(range(len(parts)))
-    table = table.assign(image_id=[*parts], path=[f"{place}/{name}.png" for name in parts], width=SIZE, height=SIZE)
+    table = table.assign(
+        image_id=[*parts], path=[f"{place}/{name}.png" for name in parts], width=SIZE, height=SIZE
+    )
     write_table(table.astype({"width": "Int64", "height": "Int64"}), images_file, IMAGES)
     columns = ["image_id", "caption_id", "class_id", "text"]
-    write_table(pd.DataFrame(texts, columns=columns).astype({"class_id": "str"}), captions_file, CAPTIONS)
+    write_table(
+        pd.DataFrame(texts, columns=columns).astype({"class_id": "str"}), captions_file, CAPTIONS
+    )
     for training, file in zip(TRAININGS, splits, strict=True):
         split = {"both": "train", "watched": "test_seen", training: "train"}
         rows = [(name, split[part]) for name, part in parts.items() if part in split]

@@ -1,4 +1,6 @@
-"""Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
+"""Draw how often each model is right about compound nouns, next to the paper's figures, and write
+the page.
+"""
 
 from pathlib import Path
 

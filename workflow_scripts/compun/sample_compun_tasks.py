@@ -9,12 +9,20 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    compounds, images = read_table(job.input.compounds, COMPOUNDS), read_table(job.input.images, COMPOUND_IMAGES)
+    compounds, images = (
+        read_table(job.input.compounds, COMPOUNDS),
+        read_table(job.input.images, COMPOUND_IMAGES),
+    )
     seed = job.params.seed
     pages = sample_compun_tasks(compounds, images, seed=seed)
     write_study(job, {"compound": pages}, (seed, "compun"), job.input.folder)
     complete = int(compounds["complete"].sum())
-    summary = {"seed": seed, "compounds": complete, "incomplete": len(compounds) - complete, **check_counts(pages)}
+    summary = {
+        "seed": seed,
+        "compounds": complete,
+        "incomplete": len(compounds) - complete,
+        **check_counts(pages),
+    }
     write_json(summary, job.output.summary)
 
 

@@ -17,9 +17,15 @@ def main(job: Job) -> None:
     with scratch_folder(output.captions) as scratch:
         with atomic_folder(output.folder) as folder:
             images, tables, summary = load_dataset(
-                given.source, given.settings, folder, scratch, seed=given.seed, limit=given.limit, cache=given.cache,
+                given.source,
+                given.settings,
+                folder,
+                scratch,
+                seed=given.seed,
+                limit=given.limit,
+                cache=given.cache,
                 processes=job.threads,
-            )  # fmt: skip
+            )
             now = fingerprint(*given.files, cache=given.cache)
             check_unchanged(given.contents, now, f"dataset source {given.source}")
         os.replace(scratch / "captions.parquet", output.captions)

@@ -1,4 +1,6 @@
-"""Run one generator over the prompts, and write its images, manifest, summary and, if known, scenes."""
+"""Run one generator over the prompts, and write its images, manifest, summary and, if known,
+scenes.
+"""
 
 import os
 from pathlib import Path
@@ -13,13 +15,23 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     params, output = job.params, job.output
-    generator, prompts = Generator.model_validate(params.generator), read_table(job.input.prompts, PROMPTS)
+    generator, prompts = (
+        Generator.model_validate(params.generator),
+        read_table(job.input.prompts, PROMPTS),
+    )
     tables = {path.stem: read_frame(path) for path in job.input.tables}
     place = Path(os.path.relpath(output.folder, params.results)).as_posix()
     with atomic_folder(output.folder) as folder:
         composition = job.wildcards.composition
         context = Context(
-            tables, folder, place, composition, params.seed, params.cache, params.threads, Path(params.results)
+            tables,
+            folder,
+            place,
+            composition,
+            params.seed,
+            params.cache,
+            params.threads,
+            Path(params.results),
         )
         generated = generate_images(generator, prompts, context, params.contents)
     write_table(generated.manifest, output.manifest, MANIFEST)

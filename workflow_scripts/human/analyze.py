@@ -10,7 +10,11 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    tasks, scores, params = read_tasks(job.input.tasks), run_scores(read_scores(job.input.scores)), job.params
+    tasks, scores, params = (
+        read_tasks(job.input.tasks),
+        run_scores(read_scores(job.input.scores)),
+        job.params,
+    )
     summary, tables = analyze(tasks, job.input.answers, scores, params.keep, params.seed)
     with atomic_folder(job.output.analysis) as folder:
         for name, table in tables.items():

@@ -20,7 +20,11 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     read, params, sampling = job.input, job.params, Sampling.model_validate(job.params.sampling)
-    prompts, names, results = read_table(read.prompts, PROMPTS), params.generators, Path(params.results)
+    prompts, names, results = (
+        read_table(read.prompts, PROMPTS),
+        params.generators,
+        Path(params.results),
+    )
     unseen = prompts.loc[prompts["split"] == "test_unseen", "image_id"]
     captions, pairs = read_table(read.captions, CAPTIONS), read_table(read.pairs, PAIRS)
     captions, pairs = (table[table["image_id"].isin(unseen)] for table in (captions, pairs))
@@ -31,16 +35,30 @@ def main(job: Job) -> None:
     manifests = pd.concat([table.assign(generator=name) for name, table in tables])
     manifests = manifests[manifests["split"].isin(sampling.splits)]
     entries, skipped = entries_of(prompts, manifests, read_scores(read.scores), others)
-    require(len(entries), job.where, f"no scored image of {', '.join(names)}", "compute the scores first")
-    real = read_table(read.images, IMAGES).dropna(subset="path").set_index("image_id")["path"].to_dict()
+    require(
+        len(entries),
+        job.where,
+        f"no scored image of {', '.join(names)}",
+        "compute the scores first",
+    )
+    real = (
+        read_table(read.images, IMAGES)
+        .dropna(subset="path")
+        .set_index("image_id")["path"]
+        .to_dict()
+    )
     content = cache(lambda path: sha256(results / path))
     pages, cells, unused = sample_tasks(entries, real, content, sampling, params.seed)
     write_study(job, pages, (params.seed, params.dataset, job.wildcards.composition), results)
     summary = {
-        "dataset": params.dataset, "composition": job.wildcards.composition, "seed": params.seed, "generators": names,
-        "kinds": {kind: check_counts(of_kind) for kind, of_kind in pages.items()}, "cells": cells,
+        "dataset": params.dataset,
+        "composition": job.wildcards.composition,
+        "seed": params.seed,
+        "generators": names,
+        "kinds": {kind: check_counts(of_kind) for kind, of_kind in pages.items()},
+        "cells": cells,
         "skipped": dict(sorted((skipped + unused).items())),
-    }  # fmt: skip
+    }
     write_json(summary, job.output.summary)
 
 

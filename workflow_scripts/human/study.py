@@ -22,17 +22,28 @@ from workflow_scripts.job import Job
 
 def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
     """Return the scores of all generators; each judge has a folder for each generator."""
-    files = [(folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS]
-    tables = [read_table(file, SCORES).assign(generator=of, split=split) for file, of, split in files if file.is_file()]
+    files = [
+        (folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS
+    ]
+    tables = [
+        read_table(file, SCORES).assign(generator=of, split=split)
+        for file, of, split in files
+        if file.is_file()
+    ]
     return pd.concat(tables)
 
 
-def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path) -> None:
+def write_study(
+    job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path
+) -> None:
     """Write the outputs tasks, pictures and label_studio.
 
-    ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the pictures' paths.
+    ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the
+    pictures' paths.
     """
-    wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
+    wanted = dict.fromkeys(
+        p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures
+    )
     files: dict[Picture, str] = {}
     with atomic_folder(job.output.pictures) as folder:
         for picture in track(wanted, len(wanted), "pictures"):
@@ -44,5 +55,8 @@ def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[s
         for kind, tasks in read_tasks(job.output.tasks).groupby("kind", sort=False):
             context = {"kind": ALL_KINDS[kind], "consent": job.params.consent is not None}
             write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")
-            write_json(project_tasks(tasks, job.output.pictures, job.params.consent), folder / f"{kind}.json")
+            write_json(
+                project_tasks(tasks, job.output.pictures, job.params.consent),
+                folder / f"{kind}.json",
+            )
     log.info("in Label Studio, create a project for each kind with its .xml, and import its .json")

@@ -22,18 +22,26 @@ def main(job: Job) -> None:
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
         material = find_material(
-            read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES),
-            [read_table(file, SPLIT) for file in read.splits], settings, Path(given.results), halves=given.halves,
+            read_table(read.captions, CAPTIONS),
+            read_table(read.images, IMAGES),
+            [read_table(file, SPLIT) for file in read.splits],
+            settings,
+            Path(given.results),
+            halves=given.halves,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
-        )  # fmt: skip
+        )
         options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
         built, rows = train_judge(material, settings, **options, device=device, group=group)
         if group.first:
             summary = describe_training(built, material, settings, rows)
             judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
             with atomic(folder / "log.csv") as temporary:
-                pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-            write_json({"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / JUDGE_MANIFEST)
+                pd.DataFrame(rows).to_csv(
+                    temporary, index=False, float_format="%.6f", lineterminator="\n"
+                )
+            write_json(
+                {"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / JUDGE_MANIFEST
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Find the adjective-noun pairs of all captions, or of those of a shard; join the pairs of all shards."""
+"""Find the adjective-noun pairs of all captions, or of those of a shard; join the pairs of all
+shards.
+"""
 
 from collections.abc import Iterator
 
@@ -23,7 +25,12 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"], images)
     for row in captions[captions["text"].str.len() > limits.CAPTION].head(1).itertuples():
         fault = limits.over("CAPTION", f"{len(row.text):,} characters")
-        require(False, f"{job.input.captions}: {row.image_id}, caption {row.caption_id}", fault, "shorten or remove it")
+        require(
+            False,
+            f"{job.input.captions}: {row.image_id}, caption {row.caption_id}",
+            fault,
+            "shorten or remove it",
+        )
     return captions
 
 
@@ -32,18 +39,25 @@ def main(job: Job) -> None:
     counts, shards = PairCounts(), job.input.shards
     is_shard = hasattr(job.wildcards, "shard")
     lexicons = read_lexicons(job, "nouns", "compounds")
-    extractor = Extractor(job.params.model, [load_lexicon(path) for path in job.input.adjectives], **lexicons)
-    # All captions tell which forms are of one noun, so shards leave that to the step that joins them.
+    extractor = Extractor(
+        job.params.model, [load_lexicon(path) for path in job.input.adjectives], **lexicons
+    )
+    # All captions tell which forms are of one noun, so shards leave that to the step that joins
+    # them.
     words = None
     if not is_shard and not lexicons["nouns"]:
-        words = caption_words(text for images in image_blocks(job) for text in checked_captions(job, images)["text"])
+        words = caption_words(
+            text for images in image_blocks(job) for text in checked_captions(job, images)["text"]
+        )
     noun_forms = NounForms(extractor.vocabulary, words)
 
     def blocks() -> Iterator[pd.DataFrame]:
         for images in image_blocks(job):
             captions = checked_captions(job, images)
             if shards:
-                pairs = pd.concat([read_table(path, PAIRS, images=images) for path in shards], ignore_index=True)
+                pairs = pd.concat(
+                    [read_table(path, PAIRS, images=images) for path in shards], ignore_index=True
+                )
             else:
                 cache = job.params.cache / "pairs" / "occurrences.sqlite"
                 pairs = find_pairs(captions, extractor, job.threads, cache)

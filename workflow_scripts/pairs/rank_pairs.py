@@ -10,7 +10,9 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     columns = ["image_id", "adjective", "noun", "relation"]
-    pairs = (read_table(job.input.pairs, PAIRS, columns, images) for images in image_blocks(job, "pairs"))
+    pairs = (
+        read_table(job.input.pairs, PAIRS, columns, images) for images in image_blocks(job, "pairs")
+    )
     selection = Selection.model_validate(job.params.selection)
     ranking = rank_pairs(pairs, **read_lexicons(job, "adjectives", "nouns"), selection=selection)
     write_table(ranking, job.output.ranking, RANKING)

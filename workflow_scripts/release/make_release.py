@@ -23,11 +23,29 @@ from workflow_scripts.report.artifacts import layouts, read_composition
 
 OF_DATASET = ("captions.parquet", "images.parquet")
 OF_COMPOSITION = (
-    "prompts.parquet", "prompts.jsonl", "variants.parquet", "variants.json", "swapped.parquet", "splits.parquet",
-    "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json",
-)  # fmt: skip
+    "prompts.parquet",
+    "prompts.jsonl",
+    "variants.parquet",
+    "variants.json",
+    "swapped.parquet",
+    "splits.parquet",
+    "ranking.parquet",
+    "heldout.json",
+    "divergence.parquet",
+    "audit.json",
+)
 
-RELEASED_SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prompts", "health", "batch", "threads")
+RELEASED_SETTINGS = (
+    "dataset",
+    "reference",
+    "seed",
+    "halves",
+    "train_on",
+    "prompts",
+    "health",
+    "batch",
+    "threads",
+)
 
 
 def judge_folder(layout: Layout, judge: str) -> str:
@@ -44,7 +62,8 @@ def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
         yield f"{name}/health/{judge}.json", layout.place / "health" / f"{judge}.json"
         for path in sorted(layout.judge(judge).rglob("*")):
             if path.is_file() and not path.name.startswith("."):
-                yield f"{judge_folder(layout, judge)}/{path.relative_to(layout.judge(judge)).as_posix()}", path
+                within = path.relative_to(layout.judge(judge)).as_posix()
+                yield f"{judge_folder(layout, judge)}/{within}", path
         for generator in params.controls:
             for path in sorted(layout.scores(generator, judge).glob("[!.]*")):
                 if path.suffix != ".pkl":
@@ -54,9 +73,13 @@ def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
 def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
     """Return how a judge's similarities are adjusted, as in the scores of the run."""
     prompts, variants, images = read_composition(layout, "prompts", "variants", "images").values()
-    seen, copies = (table.loc[table["split"] == "test_seen", "text"].tolist() for table in (prompts, variants))
+    seen, copies = (
+        table.loc[table["split"] == "test_seen", "text"].tolist() for table in (prompts, variants)
+    )
     folder = layout.judge(judge)
-    with open_embedder(folder, params.batch, params.threads, params.device, params.cache) as embedder:
+    with open_embedder(
+        folder, params.batch, params.threads, params.device, params.cache
+    ) as embedder:
         texts = embed_once(embedder, sorted({*seen}) + copies)
 
         def pictures(paths: Sequence[str]) -> np.ndarray:
@@ -66,13 +89,18 @@ def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
 
 
 def released_composition(layout: Layout, params: Any) -> ReleasedComposition:
-    summaries = {judge: read_json(layout.scores(params.controls[0], judge) / "summary.json") for judge in params.judges}
+    summaries = {
+        judge: read_json(layout.scores(params.controls[0], judge) / "summary.json")
+        for judge in params.judges
+    }
     judges = {
         judge: ReleasedJudge(folder=judge_folder(layout, judge), hash=summary["judge_hash"])
         for judge, summary in summaries.items()
     }
     candidates = summaries[params.judges[0]]["candidates"]
-    return ReleasedComposition(candidates=candidates, judges=judges, generators=params.controls, anchors=params.anchors)
+    return ReleasedComposition(
+        candidates=candidates, judges=judges, generators=params.controls, anchors=params.anchors
+    )
 
 
 def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Contents:
@@ -98,10 +126,16 @@ def main(job: Job) -> None:
     for layout in of:
         files |= dict(files_of(layout, params))
         for judge in params.judges:
-            adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(layout, judge, params)
-    paths = read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else ()
+            adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(
+                layout, judge, params
+            )
+    paths = (
+        read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else ()
+    )
     images = {path: of[0].results / path for path in paths}
-    make_release(job.output.release, config, contents_of(params, of, config), files, adjustments, images)
+    make_release(
+        job.output.release, config, contents_of(params, of, config), files, adjustments, images
+    )
 
 
 if __name__ == "__main__":

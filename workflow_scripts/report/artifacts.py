@@ -29,15 +29,24 @@ def table_file(layout: Layout, name: str) -> Path:
     return folders.get(name, layout.place) / f"{name}.parquet"
 
 
-def read_composition(layout: Layout, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
-    return {name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names}
+def read_composition(
+    layout: Layout, *names: str, images: Images | None = None
+) -> dict[str, pd.DataFrame]:
+    return {
+        name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names
+    }
 
 
-def read_generated(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> Iterator[GeneratedImages]:
+def read_generated(
+    layout: Layout, generators: Sequence[str], judges: Sequence[str]
+) -> Iterator[GeneratedImages]:
     for name in generators:
         folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
         summary, sets = folders[0]
-        scores = [of_all_judges([tables[split] for _, tables in folders]).assign(split=split) for split in sets]
+        scores = [
+            of_all_judges([tables[split] for _, tables in folders]).assign(split=split)
+            for split in sets
+        ]
         manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
         yield GeneratedImages(name, manifest, pd.concat(scores), summary)
 
@@ -48,15 +57,29 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
 
 
 def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
-    """Return a composition's results for readers. ``rows``: its rows of scores.parquet and comparisons.csv."""
-    generated = {name: read_json(layout.generated(name) / "summary.json") for name in params.generators}
+    """Return a composition's results for readers. ``rows``: its rows of scores.parquet and
+    comparisons.csv.
+    """
+    generated = {
+        name: read_json(layout.generated(name) / "summary.json") for name in params.generators
+    }
     return to_read(
-        f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.anchors,
-        summaries=[read_json(layout.scores(of, params.judges[0]) / "summary.json") for of in params.generators],
+        f"{layout.dataset}, {layout.composition}",
+        rows[0],
+        rows[1],
+        params.anchors,
+        summaries=[
+            read_json(layout.scores(of, params.judges[0]) / "summary.json")
+            for of in params.generators
+        ],
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
         training_data=params.training_data,
-        unchecked=[name for name, of in generated.items() if of["kind"] == "folder" and not of["texts_checked"]],
-    )  # fmt: skip
+        unchecked=[
+            name
+            for name, of in generated.items()
+            if of["kind"] == "folder" and not of["texts_checked"]
+        ],
+    )

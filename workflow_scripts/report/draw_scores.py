@@ -12,14 +12,26 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    names, seed, reference = (job.params.dataset, job.wildcards.composition), job.params.seed, job.params.reference
+    names, seed, reference = (
+        (job.params.dataset, job.wildcards.composition),
+        job.params.seed,
+        job.params.reference,
+    )
     files = read_table(job.input.scores, MEASUREMENTS), pd.read_csv(job.input.by_pair)
     scores, pairs = (of_composition(table, *names) for table in files)
     trainings = [pd.read_csv(judge / "log.csv") for judge in job.input.judges]
     with style():
         for path, title, figure in (
-            (job.output.composed, "How much of what was held out is composed", draw_composed(scores, seed)),
-            (job.output.scores, "Both scores of each generator on each split", draw_scores(scores, reference, seed)),
+            (
+                job.output.composed,
+                "How much of what was held out is composed",
+                draw_composed(scores, seed),
+            ),
+            (
+                job.output.scores,
+                "Both scores of each generator on each split",
+                draw_scores(scores, reference, seed),
+            ),
             (job.output.pairs, "Adjective accuracy by held-out pair", draw_pairs(pairs, seed)),
             (job.output.loss, "The judges' training", draw_loss(trainings, seed)),
         ):

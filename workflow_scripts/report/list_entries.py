@@ -1,4 +1,5 @@
-"""Write the page of all judged images, and a data file for each composition, which the page loads on demand.
+"""Write the page of all judged images, and a data file for each composition, which the page loads
+on demand.
 
 The data files are scripts, because a page on disk may not read JSON.
 """
@@ -21,8 +22,13 @@ def main(job: Job) -> None:
         for layout in layouts(job):
             tables = read_composition(layout, "pairs", "prompts", "swapped")
             data = list_entries(read_generated(layout, params.generators, params.judges), **tables)
-            name, text = layout.composition, json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-            (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
+            name, text = (
+                layout.composition,
+                json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+            )
+            (folder / f"{name}.js").write_text(
+                f"received({json.dumps(name)},{text});\n", encoding="utf-8"
+            )
             count = sum(len(columns["prompt"]) for columns in data["generators"].values())
             log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", len(text.encode()) / 1e6)
     context = {name: getattr(params, name) for name in ("dataset", "compositions", "judges")}

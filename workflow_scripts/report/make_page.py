@@ -1,6 +1,7 @@
 """Write the page of all results, with examples; it loads figures and images from its folder.
 
-A run of only captions, or without generators, has no scores and no judge: its page shows the splits.
+A run of only captions, or without generators, has no scores and no judge: its page shows the
+splits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +35,13 @@ STRIP, TOGETHER = 3, 6
 def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     """Yield the data that are in no split or have no prompt."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
-    captions, swapped, pairs = (artifacts.table_file(layout, name) for name in ("captions", "swapped", "pairs"))
-    images, columns = read_table(captions, CAPTIONS, ["image_id"]), [*CAPTION_KEY, "adjective", "noun", "relation"]
+    captions, swapped, pairs = (
+        artifacts.table_file(layout, name) for name in ("captions", "swapped", "pairs")
+    )
+    images, columns = (
+        read_table(captions, CAPTIONS, ["image_id"]),
+        [*CAPTION_KEY, "adjective", "noun", "relation"],
+    )
     found = (read_table(pairs, PAIRS, columns, block) for block in blocks_of(pairs, BLOCK))
     ranking, splits = artifacts.read_composition(layout, "ranking", "splits").values()
     yield from skipped.in_pairs(len(images), found, ranking)
@@ -45,12 +51,23 @@ def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
 
 def ignored_line(params: Any) -> str:
     """Return a line that says why there are no scores, and names the judge and the generators."""
-    judge, generators = params.settings["judge"].get("model"), params.settings["generate"].get("generators")
+    judge, generators = (
+        params.settings["judge"].get("model"),
+        params.settings["generate"].get("generators"),
+    )
     if not generators:
-        return f"No generators are configured (generate.generators), so the judge ({judge}) is ignored."
-    ignored = f"the judge ({judge}) and the generators ({', '.join(each['name'] for each in generators)}) are ignored"
+        return (
+            f"No generators are configured (generate.generators), so the judge ({judge}) is "
+            "ignored."
+        )
+    ignored = (
+        f"the judge ({judge}) and the generators "
+        f"({', '.join(each['name'] for each in generators)}) are ignored"
+    )
     folder = f"dataset.{params.source}.images"
-    return f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
+    return (
+        f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
+    )
 
 
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
@@ -65,12 +82,18 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
 
 
 def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
-    """Return the page's variables for a composition with scores. ``rows``: of scores.parquet and comparisons.csv."""
+    """Return the page's variables for a composition with scores. ``rows``: of scores.parquet and
+    comparisons.csv.
+    """
     context = with_splits(layout, params)
-    scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
+    scores, comparisons = (
+        of_composition(each, layout.dataset, layout.composition) for each in rows
+    )
     tables = artifacts.read_composition(layout, "prompts")
     prompted = tables["prompts"]["image_id"].unique().tolist()
-    tables |= artifacts.read_composition(layout, "captions", "images", "pairs", "swapped", images=prompted)
+    tables |= artifacts.read_composition(
+        layout, "captions", "images", "pairs", "swapped", images=prompted
+    )
     generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
@@ -97,9 +120,13 @@ def main(job: Job) -> None:
     params, layouts = job.params, artifacts.layouts(job)
     scores = job.input.scores
     rows = [read_table(scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)] if scores else []
-    compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
+    compositions = [
+        with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts
+    ]
     whole = replace(layouts[0], composition="")
-    sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]
+    sections = [
+        import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections
+    ]
     if not rows:
         log.info(ignored_line(params))
     context = {name: getattr(params, name) for name in ("dataset", "about", "seed", "settings")}

@@ -1,4 +1,6 @@
-"""Write the scores, the comparisons, the tables for readers and the metrics, and print the table."""
+"""Write the scores, the comparisons, the tables for readers and the metrics, and print the
+table.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +30,9 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
     for name in params.generators:
         judges = [*params.judges, *([ORACLE] if name in params.oracle else [])]
         read = {judge: read_score_folder(layout.scores(name, judge)) for judge in judges}
-        scores = {judge: scores_of(*folder, swapped, classes, matched) for judge, folder in read.items()}
+        scores = {
+            judge: scores_of(*folder, swapped, classes, matched) for judge, folder in read.items()
+        }
         oracle = scores.pop(ORACLE, [])
         yield from all_scores(scores, oracle)
 
@@ -49,11 +53,18 @@ def main(job: Job) -> None:
     scores, differences, pairs = make_table(compositions, *settings)
     write_table(scores, output.scores, MEASUREMENTS)
     write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
-    for path, table in ((output.comparisons, differences), (output.pairs, pairs), (output.table, paper_table(scores))):
+    for path, table in (
+        (output.comparisons, differences),
+        (output.pairs, pairs),
+        (output.table, paper_table(scores)),
+    ):
         write_text(as_csv(table), path)
     to_read, compared = {}, {}
     for place in places:
-        rows = [of_composition(table, place.dataset, place.composition) for table in (scores, differences)]
+        rows = [
+            of_composition(table, place.dataset, place.composition)
+            for table in (scores, differences)
+        ]
         to_read[place.composition] = read_readable(place, rows, params)
         compared[place.composition] = metrics(rows[0])
     write_json({params.dataset: compared}, output.metrics)

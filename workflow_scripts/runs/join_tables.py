@@ -1,4 +1,6 @@
-"""Join the tables of several runs, by run: rows, whose cells keep their text, or chapters of Markdown and LaTeX."""
+"""Join the tables of several runs, by run: rows, whose cells keep their text, or chapters of
+Markdown and LaTeX.
+"""
 
 import pandas as pd
 
@@ -21,14 +23,29 @@ def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def main(job: Job) -> None:
     for output in job.output.joined:
-        files = dict(zip(job.params.runs, (file for file in job.input.tables if file.name == output.name), strict=True))
+        files = dict(
+            zip(
+                job.params.runs,
+                (file for file in job.input.tables if file.name == output.name),
+                strict=True,
+            )
+        )
         if output.suffix == ".parquet":
-            write_frame(join_rows({name: read_table(file, MEASUREMENTS) for name, file in files.items()}), output)
+            write_frame(
+                join_rows({name: read_table(file, MEASUREMENTS) for name, file in files.items()}),
+                output,
+            )
             continue
         if heading := HEADINGS.get(output.suffix):
-            text = "\n".join(heading.format(name) + file.read_text(encoding="utf-8") for name, file in files.items())
+            text = "\n".join(
+                heading.format(name) + file.read_text(encoding="utf-8")
+                for name, file in files.items()
+            )
         else:
-            rows = {name: pd.read_csv(file, dtype=str, keep_default_na=False) for name, file in files.items()}
+            rows = {
+                name: pd.read_csv(file, dtype=str, keep_default_na=False)
+                for name, file in files.items()
+            }
             text = join_rows(rows).to_csv(index=False, lineterminator="\n")
         write_text(text, output)
 

@@ -1,4 +1,6 @@
-"""Measure the Fréchet inception distance of a generator's images from the real images of each split."""
+"""Measure the Fréchet inception distance of a generator's images from the real images of each
+split.
+"""
 
 from compclip.clip.device import find_device, settle
 from compclip.io import write_json

@@ -1,7 +1,7 @@
 """Score the images of all generators by each judge, and measure the health of each judge.
 
-One process runs all judges of a composition, because each start costs as much as scoring a small run. A killed job
-finds its embeddings in the cache.
+One process runs all judges of a composition, because each start costs as much as scoring a small
+run. A killed job finds its embeddings in the cache.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,17 @@ from workflow_scripts.score.scores import Inputs, JudgedSets, read_inputs, score
 
 
 def score_by(
-    job: Job, inputs: Inputs, digests: Mapping[str, str], of_health: HealthEntries, embedder: Embedder,
-    epochs: int | None, scores: Sequence[Path],
-) -> dict[str, Any]:  # fmt: skip
-    """Score all generators by one judge, each into its folder of ``scores``; return the judge's health."""
+    job: Job,
+    inputs: Inputs,
+    digests: Mapping[str, str],
+    of_health: HealthEntries,
+    embedder: Embedder,
+    epochs: int | None,
+    scores: Sequence[Path],
+) -> dict[str, Any]:
+    """Score all generators by one judge, each into its folder of ``scores``; return the judge's
+    health.
+    """
     params, captions = job.params, inputs.captions
     texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
     truncated = find_truncated(embedder.judge, captions)
@@ -38,14 +45,24 @@ def score_by(
     def images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(items_of(paths, inputs.images, Path(params.results)), digests)
 
-    adjustment = choose_adjustment(inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed)
+    adjustment = choose_adjustment(
+        inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed
+    )
     multiple = adjustment and adjustment.multiple
-    log.info("adjusted adjective accuracy: similarity minus %s times that with reference images", multiple)
+    log.info(
+        "adjusted adjective accuracy: similarity minus %s times that with reference images",
+        multiple,
+    )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
 
     def score(name: str, sets: list[EntrySet]) -> JudgedSets:
         scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
-        used = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
+        used = {
+            text
+            for part in sets
+            for table in (part.entries, part.pool)
+            for text in table["text"].tolist()
+        }
         about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
         return scored, judge | {"judge_epochs": epochs, "adjustment": multiple} | about
 
@@ -58,16 +75,25 @@ def main(job: Job) -> None:
     params, inputs = job.params, read_inputs(job)
     manifests = dict(zip(params.serves, job.input.manifests, strict=True))
     of_health = health_entries(
-        inputs.tables["captions"], inputs.images, **read_tables(job, "pairs", "ranking"),
-        heldout=read_heldout(job.input.heldout), prompts=inputs.tables["prompts"],
+        inputs.tables["captions"],
+        inputs.images,
+        **read_tables(job, "pairs", "ranking"),
+        heldout=read_heldout(job.input.heldout),
+        prompts=inputs.tables["prompts"],
         manifest=read_table(manifests[params.as_asked], MANIFEST) if params.as_asked else None,
-    )  # fmt: skip
-    digests = file_digests(filter(None, [job.input.files, *job.input.made]))  # without files if they are the user's
+    )
+    digests = file_digests(
+        filter(None, [job.input.files, *job.input.made])
+    )  # without files if they are the user's
     healths: dict[str, dict[str, Any]] = {}
     scores = np.array(job.output.scores, object).reshape(len(params.judges), -1).tolist()
-    opened = open_embedders(job.input.judges, params.batch, params.threads, params.device, params.cache)
+    opened = open_embedders(
+        job.input.judges, params.batch, params.threads, params.device, params.cache
+    )
     with opened as embedders:
-        of_judges = zip(params.judges, job.input.judges, embedders, scores, job.output.health, strict=True)
+        of_judges = zip(
+            params.judges, job.input.judges, embedders, scores, job.output.health, strict=True
+        )
         for name, folder, embedder, to, file in of_judges:
             log.info("judge %s", name)
             manifest = folder / "manifest.json"

@@ -12,11 +12,22 @@ def main(job: Job) -> None:
     inputs = read_inputs(job)
     facts = read_frame(job.input.facts)
     facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])]
-    oracle = Oracle(read_frame(job.input.scenes), inputs.images, facts, inputs.tables["swapped"], inputs.variants)
+    oracle = Oracle(
+        read_frame(job.input.scenes),
+        inputs.images,
+        facts,
+        inputs.tables["swapped"],
+        inputs.variants,
+    )
 
     def score(name: str, sets: list[EntrySet]) -> JudgedSets:
-        drawn = next((read_frame(file) for file in job.input.drawn if file.parent.name == name), None)
-        return score_oracle(sets, inputs.rules, oracle, drawn), {"judge": ORACLE, "judge_hash": None}
+        drawn = next(
+            (read_frame(file) for file in job.input.drawn if file.parent.name == name), None
+        )
+        return score_oracle(sets, inputs.rules, oracle, drawn), {
+            "judge": ORACLE,
+            "judge_hash": None,
+        }
 
     score_generators(job, inputs, job.output.scores, score)
 

@@ -21,25 +21,38 @@ TRAINED_ON = {
 def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell | None:
     if not of or not of.get("n", 1):
         return None
-    ends = interval(of["same_pairs_low"], of["same_pairs_high"]) if name in ("accuracy", "value") else ""
+    ends = (
+        interval(of["same_pairs_low"], of["same_pairs_high"])
+        if name in ("accuracy", "value")
+        else ""
+    )
     return TableCell(percent(of[name]), ends)
 
 
 def health_lines(health: Health) -> list[Line]:
-    """Return a line for each judge and kind of images: accuracies on seen and held-out pairs, and their difference."""
+    """Return a line for each judge and kind of images: accuracies on seen and held-out pairs, and
+    their difference.
+    """
     lines = []
     for judge, content in health.judges.items():
         for kind, of in content["images"].items():
             cells = [_accuracy(of[side]) for side in ("seen", "matched", "held_out")]
             cells.append(_accuracy(of["difference"], "value"))
-            shown = ("held_out", "chance"), ("held_out", "two_way"), ("matched", "adjusted"), ("held_out", "adjusted")
+            shown = (
+                ("held_out", "chance"),
+                ("held_out", "two_way"),
+                ("matched", "adjusted"),
+                ("held_out", "adjusted"),
+            )
             cells += [_accuracy(of[side], name) for side, name in shown]
             lines.append(Line(f"{judge}, {IMAGE_KINDS[kind]}", cells))
     return lines
 
 
 def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
-    return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, loss)
+    return Health(
+        {name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, loss
+    )
 
 
 def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
@@ -52,6 +65,8 @@ def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
         "trained_on": TRAINED_ON[manifests[0]["train_on"]],
         "health": health,
         "health_lines": health_lines(health),
-        "synonyms": [(name, of["synonyms"]) for name, of in health.judges.items() if of["synonyms"]["n"]],
+        "synonyms": [
+            (name, of["synonyms"]) for name, of in health.judges.items() if of["synonyms"]["n"]
+        ],
     }
     return PageSection("The judge", "score_section.html.j2", context)

@@ -9,7 +9,10 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    scenes, paths = read_frame(job.input.scenes), read_table(job.input.images, IMAGES).set_index("image_id")["path"]
+    scenes, paths = (
+        read_frame(job.input.scenes),
+        read_table(job.input.images, IMAGES).set_index("image_id")["path"],
+    )
     scenes["file"] = [Path(paths[image]).name for image in scenes["image_id"]]
     described = describe_images(scenes, test=job.params.test, seed=int(job.wildcards.seed))
     for name, table in described.items():

@@ -14,10 +14,17 @@ from workflow_scripts.specs.section import section
 
 def main(job: Job) -> None:
     params, table = job.params, read_intrinsic(job.input.intrinsic)
-    write_text(table.to_csv(index=False, float_format="%.6f", lineterminator="\n"), job.output.table)
+    write_text(
+        table.to_csv(index=False, float_format="%.6f", lineterminator="\n"), job.output.table
+    )
     with style():
         figure, values = draw_specs(table)
-        save(figure, job.output.measures, "How each judge tells right details from wrong ones", values)
+        save(
+            figure,
+            job.output.measures,
+            "How each judge tells right details from wrong ones",
+            values,
+        )
     layout = Layout(Path(params.results), params.dataset)
     write_section_page(job.output.page, params.dataset, section(layout), params.settings)
 

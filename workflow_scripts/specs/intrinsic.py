@@ -1,4 +1,6 @@
-"""Measure how often right details raise the similarity and wrong ones lower it, and compare the three judges."""
+"""Measure how often right details raise the similarity and wrong ones lower it, and compare the
+three judges.
+"""
 
 from collections.abc import Iterator
 
@@ -14,7 +16,9 @@ IMAGES_AT_ONCE = 256  # changes floating-point rounding
 def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
     """Load one judge after another."""
     for folder in [job.input.judge, *job.input.against]:
-        with open_embedder(folder, IMAGES_AT_ONCE, job.params.threads, job.params.device, job.params.cache) as embedder:
+        with open_embedder(
+            folder, IMAGES_AT_ONCE, job.params.threads, job.params.device, job.params.cache
+        ) as embedder:
             yield folder.resolve().name, embedder
 
 

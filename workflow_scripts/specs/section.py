@@ -1,4 +1,6 @@
-"""The pages' section on long captions: each judge's measures, and the differences between judges."""
+"""The pages' section on long captions: each judge's measures, and the differences between
+judges.
+"""
 
 import pandas as pd
 
@@ -14,7 +16,9 @@ def section(layout: Layout) -> PageSection:
     table["against"] = table["against"].fillna("")
     seeds = list(dict.fromkeys(table["seed"]))
     folder = layout.data / "specs" / str(seeds[0])
-    trained, stretched = (read_json(folder / name / "manifest.json") for name in ("specs", "stretched"))
+    trained, stretched = (
+        read_json(folder / name / "manifest.json") for name in ("specs", "stretched")
+    )
     result = read_json(folder / "intrinsic.json")
     context = {
         "drawn": (folder / "splits.parquet").is_file(),

@@ -1,4 +1,6 @@
-"""Stretch the positions of the trained CLIP, or of a pretrained one, so that it reads long captions."""
+"""Stretch the positions of the trained CLIP, or of a pretrained one, so that it reads long
+captions.
+"""
 
 from pathlib import Path
 
@@ -16,7 +18,12 @@ def main(job: Job) -> None:
         source, name, crop = read_judge(folder)
         about: dict[str, str | int | None] = {"stretched_from": judge_hash(folder)}
         is_new = context_length(source.model_cfg) != STRETCHED_LENGTH
-        require(is_new, folder, f"already reads {STRETCHED_LENGTH} tokens", "use another specs.base.model")
+        require(
+            is_new,
+            folder,
+            f"already reads {STRETCHED_LENGTH} tokens",
+            "use another specs.base.model",
+        )
     else:
         config, crop = ModelConfig.model_validate(job.params.model), None
         try:
@@ -26,7 +33,8 @@ def main(job: Job) -> None:
             raise UserError(str(error).replace("judge.", "specs.base.")) from error
         about = {"pretrained": config.pretrained and Path(config.pretrained).name}
     before = context_length(source.model_cfg)
-    name = f"{name.removesuffix(f'-{before}')}-{STRETCHED_LENGTH}"  # a stretched judge's name has its length
+    # a stretched judge's name has its length
+    name = f"{name.removesuffix(f'-{before}')}-{STRETCHED_LENGTH}"
     about |= {"positions_before": before, "positions_kept": KEPT_POSITIONS}
     write_judge(stretch(source), name, crop, about, job.output.judge)
 

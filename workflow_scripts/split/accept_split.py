@@ -1,6 +1,7 @@
 """Refuse a split in which the audit found violations, before later steps use it.
 
-This is a separate step, because Snakemake deletes the outputs of failed steps, and audit.json must remain.
+This is a separate step, because Snakemake deletes the outputs of failed steps, and audit.json must
+remain.
 """
 
 from compclip.core.errors import require
@@ -17,7 +18,10 @@ def main(job: Job) -> None:
         rule = "swap_adjectives" if violations[0]["guarantee"] == "swapped" else "make_splits"
         # The faults of a published split cannot be fixed here.
         rerun = "" if job.params.is_published else f"rerun with --forcerun {rule}, or "
-        fault = f"{count} audit violations, listed in {job.input.audit} (first: {in_words(violations[0])})"
+        fault = (
+            f"{count} audit violations, listed in {job.input.audit} (first: "
+            f"{in_words(violations[0])})"
+        )
         remedy = f"{rerun}set split.violations to count to use this split nevertheless"
         require(audit["tolerance"] == "count", job.where, fault, remedy)
         log.warning("warning: %s: continues despite %d audit violations", job.where, count)

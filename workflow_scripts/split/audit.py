@@ -1,4 +1,6 @@
-"""Check a split and its swaps by word order alone, and compare word order with the extracted pairs."""
+"""Check a split and its swaps by word order alone, and compare word order with the extracted
+pairs.
+"""
 
 from typing import Any
 
@@ -10,7 +12,10 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    heldout, lexicons = read_heldout(job.input.heldout), read_lexicons(job, "adjectives", "nouns", "compounds")
+    heldout, lexicons = (
+        read_heldout(job.input.heldout),
+        read_lexicons(job, "adjectives", "nouns", "compounds"),
+    )
 
     def part(images: Images | None) -> dict[str, Any]:
         tables = read_tables(job, "captions", "pairs", "splits", "swapped", images=images)
@@ -23,10 +28,17 @@ def main(job: Job) -> None:
     if hasattr(job.wildcards, "shard"):
         return write_json(parts, job.output.audit)
     result = join_audits(
-        parts, heldout=heldout, tolerance=job.params.violations, where=job.where,
-        reported=[violation for path in job.input.reports for violation in read_json(path).get("violations", [])],
+        parts,
+        heldout=heldout,
+        tolerance=job.params.violations,
+        where=job.where,
+        reported=[
+            violation
+            for path in job.input.reports
+            for violation in read_json(path).get("violations", [])
+        ],
         unused=unused_images(read_json(job.input.unused)),
-    )  # fmt: skip
+    )
     write_json(result, job.output.audit)
 
 

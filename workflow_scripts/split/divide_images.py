@@ -10,10 +10,13 @@ from workflow_scripts.job import Job, run_script
 def main(job: Job) -> None:
     division, summary = divide_images(
         read_table(job.input.captions, CAPTIONS, ["image_id"])["image_id"],
-        read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun"]), read_table(job.input.ranking, RANKING),
-        Divergence.model_validate(job.params.divergence), seed=job.params.seed, dataset=job.params.dataset,
+        read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun"]),
+        read_table(job.input.ranking, RANKING),
+        Divergence.model_validate(job.params.divergence),
+        seed=job.params.seed,
+        dataset=job.params.dataset,
         composition=job.wildcards.composition,
-    )  # fmt: skip
+    )
     write_table(division, job.output.division, DIVISION)
     write_json(summary, job.output.summary)
 

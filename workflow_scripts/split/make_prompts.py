@@ -32,12 +32,22 @@ def main(job: Job) -> None:
     params, heldout = job.params, read_json(job.input.heldout)
     splits, images = read_tables(job, "splits", "images").values()
     judged = judged_images(splits, images, params.train_on, params.halves)
-    keys = (read_table(job.input.captions, CAPTIONS, CAPTION_KEY, block) for block in image_blocks(job))
+    keys = (
+        read_table(job.input.captions, CAPTIONS, CAPTION_KEY, block) for block in image_blocks(job)
+    )
     chosen = choose_prompts(
-        keys, **read_blocks(job, "pairs", "swapped"), ranking=read_table(job.input.ranking, RANKING),
-        heldout=heldout["pairs"], judged=judged, every_caption=params.prompts == "all", draws=params.draws,
-        per_image=params.per_image, seed=params.seed, dataset=params.dataset, composition=job.wildcards.composition,
-    )  # fmt: skip
+        keys,
+        **read_blocks(job, "pairs", "swapped"),
+        ranking=read_table(job.input.ranking, RANKING),
+        heldout=heldout["pairs"],
+        judged=judged,
+        every_caption=params.prompts == "all",
+        draws=params.draws,
+        per_image=params.per_image,
+        seed=params.seed,
+        dataset=params.dataset,
+        composition=job.wildcards.composition,
+    )
     of_judged = [*judged["image_id"]]
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"], of_judged)
     swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], of_judged)
@@ -48,15 +58,25 @@ def main(job: Job) -> None:
     asked = chosen[~further]
     counts, widths = count_prompts(asked, judged, splits), estimate_widths(asked, heldout)
     counts[TESTS[0]]["further_draws"] = int(further.sum())
-    with atomic(job.output.jsonl) as temporary, temporary.open("w", encoding="utf-8", newline="") as lines:
+    with (
+        atomic(job.output.jsonl) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as lines,
+    ):
         write_table(parts(job, chosen, lines), job.output.prompts, PROMPTS)
     write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
     write_json(widths, job.output.widths)
     for split, count in counts.items():
         numbers = count["prompts"], count["images"], points(widths["splits"][split]["half_width"])
-        log.info("%s: %s: %d prompts, %d images, expected 95 %% interval %s", job.where, split, *numbers)
+        log.info(
+            "%s: %s: %d prompts, %d images, expected 95 %% interval %s", job.where, split, *numbers
+        )
         if more := count.get("further_draws"):
-            log.info("%s: %s: %d further draws of prompts as rare as the held-out ones", job.where, split, more)
+            log.info(
+                "%s: %s: %d further draws of prompts as rare as the held-out ones",
+                job.where,
+                split,
+                more,
+            )
         if not count["prompts"]:
             log.warning("warning: %s: no prompt in %s", job.where, split)
     is_said = "captions_needed" in heldout.get("chosen", {})  # by sample_heldout

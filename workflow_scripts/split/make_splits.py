@@ -1,4 +1,5 @@
-"""Divide the images into train, test_seen and test_unseen, or take a published or divergent division.
+"""Divide the images into train, test_seen and test_unseen, or take a published or divergent
+division.
 
 A shard finds the contested captions, which takes most of the time.
 """
@@ -18,18 +19,26 @@ def main(job: Job) -> None:
     heldout, blocks = read_heldout(job.input.heldout), read_blocks(job, "captions", "pairs")
     lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
     if hasattr(job.wildcards, "shard"):
-        reader = reader_of(heldout, *forms_of(lexicons["adjectives"], lexicons["nouns"]), lexicons["compounds"])
+        reader = reader_of(
+            heldout, *forms_of(lexicons["adjectives"], lexicons["nouns"]), lexicons["compounds"]
+        )
         both = in_blocks(blocks["captions"], blocks["pairs"])
         found = [contested_captions(texts, pairs, heldout, reader) for texts, pairs in both]
         return write_json(sum(found, []), job.output.contested)
     shards = [read_json(path) for path in job.input.shards]
     splits, summary = make_splits(
-        **blocks, **lexicons, ranking=read_table(job.input.ranking, RANKING), heldout=heldout,
-        test_seen=job.params.test_seen, published=job.params.published,
+        **blocks,
+        **lexicons,
+        ranking=read_table(job.input.ranking, RANKING),
+        heldout=heldout,
+        test_seen=job.params.test_seen,
+        published=job.params.published,
         division=read_table(job.input.division, DIVISION) if job.input.division else None,
-        contested=sum(shards, []) if shards else None, seed=job.params.seed, dataset=job.params.dataset,
+        contested=sum(shards, []) if shards else None,
+        seed=job.params.seed,
+        dataset=job.params.dataset,
         composition=job.wildcards.composition,
-    )  # fmt: skip
+    )
     write_table(splits, job.output.splits, SPLIT)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     # The forms in test_seen, which swaps need of all shards.

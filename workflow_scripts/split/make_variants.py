@@ -1,4 +1,6 @@
-"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of the image."""
+"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of
+the image.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +17,17 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    ranking, known_nouns = read_table(job.input.ranking, RANKING), read_json(job.input.forms)["nouns"]
+    ranking, known_nouns = (
+        read_table(job.input.ranking, RANKING),
+        read_json(job.input.forms)["nouns"],
+    )
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
-    made, counts = job.input.shards[::2], {split: (Counter[str](), Counter[str]()) for split in TESTS}
+    made, counts = (
+        job.input.shards[::2],
+        {split: (Counter[str](), Counter[str]()) for split in TESTS},
+    )
 
     def add(more: Mapping[str, Sequence[Mapping[str, int]]]) -> None:
         for split, of_split in more.items():
@@ -38,7 +46,9 @@ def main(job: Job) -> None:
             tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
             prompts = tables.pop("prompts")
             asked = prompts[prompts["split"].isin(splits)]
-            part, of_part = vary(asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns)
+            part, of_part = vary(
+                asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns
+            )
             add(of_part)
             yield part
 

@@ -21,23 +21,42 @@ def main(job: Job) -> None:
     ranking, config = read_table(read.ranking, RANKING), DrawConfig.model_validate(params.draw)
     division = read_table(read.division, DIVISION) if read.division else None
     lexicons = read_lexicons(job, "adjectives", "nouns")
-    names = {"seed": params.seed, "dataset": params.dataset, "composition": job.wildcards.composition}
+    names = {
+        "seed": params.seed,
+        "dataset": params.dataset,
+        "composition": job.wildcards.composition,
+    }
     draw, chosen = draws_of(config)[0], dict[str, Any]()
     if params.is_chosen:
-        images = sample_images(read.captions, MOST_CAPTIONS, rng(params.seed, "sample_heldout", params.dataset))
+        images = sample_images(
+            read.captions, MOST_CAPTIONS, rng(params.seed, "sample_heldout", params.dataset)
+        )
         draw, chosen = choose_draw(
-            **read_tables(job, "captions", "pairs", images=images), ranking=ranking, config=config, width=params.width,
-            **read_lexicons(job, "adjectives", "nouns", "compounds"), test_seen=params.test_seen, **names,
-        )  # fmt: skip
+            **read_tables(job, "captions", "pairs", images=images),
+            ranking=ranking,
+            config=config,
+            width=params.width,
+            **read_lexicons(job, "adjectives", "nouns", "compounds"),
+            test_seen=params.test_seen,
+            **names,
+        )
     pairs: Blocks | None = None
     if division is not None:
         pairs = read_table(read.pairs, PAIRS, COLUMNS)
     elif read.pairs:
-        pairs = (read_table(read.pairs, PAIRS, COLUMNS, images) for images in image_blocks(job, "pairs"))
+        pairs = (
+            read_table(read.pairs, PAIRS, COLUMNS, images) for images in image_blocks(job, "pairs")
+        )
     heldout = sample_heldout(
-        ranking, draw, pairs=pairs, listed=params.listed, published=params.published, division=division, **lexicons,
+        ranking,
+        draw,
+        pairs=pairs,
+        listed=params.listed,
+        published=params.published,
+        division=division,
+        **lexicons,
         **names,
-    )  # fmt: skip
+    )
     write_json(heldout | chosen, job.output.heldout)
 
 

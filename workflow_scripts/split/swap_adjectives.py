@@ -1,4 +1,5 @@
-"""Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps.
+"""Swap adjectives in the captions of test_seen so that each changed pair is held out, or take
+published swaps.
 
 A shard finds the captions that can be swapped; the changes are chosen for all together.
 """
@@ -21,17 +22,21 @@ from workflow_scripts.job import Job, run_script
 
 
 def find(job: Job, lexicons: Mapping[str, Any]) -> tuple[pd.DataFrame, int, Counter[str]]:
-    """Return the captions that can be swapped, the number of those of test_seen, and why mentions are left alone."""
+    """Return the captions that can be swapped, the number of those of test_seen, and why mentions
+    are left alone.
+    """
     if job.input.shards:
         offers, counts = job.input.shards[::2], [read_json(path) for path in job.input.shards[1::2]]
         reasons = sum((Counter(of["left_alone"]) for of in counts), Counter[str]())
         whole = pd.concat([read_table(path, OFFERS) for path in offers], ignore_index=True)
         return whole, sum(of["captions"] for of in counts), reasons
     return offer_swaps(
-        **read_blocks(job, "captions", "pairs"), **lexicons,
-        splits=read_table(job.input.splits, SPLIT), heldout=read_heldout(job.input.heldout),
+        **read_blocks(job, "captions", "pairs"),
+        **lexicons,
+        splits=read_table(job.input.splits, SPLIT),
+        heldout=read_heldout(job.input.heldout),
         known_nouns=read_json(job.input.forms)["nouns"],
-    )  # fmt: skip
+    )
 
 
 def main(job: Job) -> None:
@@ -45,10 +50,19 @@ def main(job: Job) -> None:
         captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
         adjectives, nouns = lexicons["adjectives"], lexicons["nouns"]
         published = read_data(params.published)[0]
-        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns and nouns.forms)
+        swapped, faults = take_swaps(
+            published, captions, splits, pairs, adjectives, nouns and nouns.forms
+        )
         seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-        number, entries = int(captions["image_id"].isin(seen).sum()), Counter(swapped["pair"].tolist())
-        more = {"exclusive": int(swapped["exclusive"].sum()), "source": "published", "violations": faults}
+        number, entries = (
+            int(captions["image_id"].isin(seen).sum()),
+            Counter(swapped["pair"].tolist()),
+        )
+        more = {
+            "exclusive": int(swapped["exclusive"].sum()),
+            "source": "published",
+            "violations": faults,
+        }
     else:
         offers, number, reasons = find(job, lexicons)
         more = {"left_alone": dict(sorted(reasons.items())), "seed": params.seed}

@@ -1,7 +1,7 @@
 """Check everything that a run needs before anything is computed: ``make check``.
 
-All problems are listed, also those of each run of a config with several. Only names and kinds of files are checked, not
-their content. The check writes, downloads and computes nothing.
+All problems are listed, also those of each run of a config with several. Only names and kinds of
+files are checked, not their content. The check writes, downloads and computes nothing.
 """
 
 import errno
@@ -19,7 +19,16 @@ from typing import Any
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
-from compclip.clip.config import CLIP_WEIGHTS, FOLDER, HUB, MODELS, SETTINGS, ModelConfig, folder_weights, model_file
+from compclip.clip.config import (
+    CLIP_WEIGHTS,
+    FOLDER,
+    HUB,
+    MODELS,
+    SETTINGS,
+    ModelConfig,
+    folder_weights,
+    model_file,
+)
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
@@ -37,7 +46,8 @@ from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
-# Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
+# Files that their authors publish in folders from which only a browser downloads, by pattern of
+# their names.
 DRIVE = "https://drive.google.com/drive/folders"
 BY_HAND = {
     **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
@@ -66,7 +76,8 @@ class Findings:
             self.error(key, str(error))
 
     def exists(self, key: str, path: str | Path | None, kind: str = "file") -> bool:
-        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an error if it is not.
+        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an
+        error if it is not.
 
         None is a file that the config does not ask for.
         """
@@ -78,20 +89,30 @@ class Findings:
     def has_images(self, key: str, folder: str) -> None:
         """Add an error if ``folder`` is not a folder with images."""
         files = (name.lower() for _, _, names in os.walk(folder) for name in names)
-        if self.exists(key, folder, "folder") and not any(name.endswith(SUFFIXES) for name in files):
+        if self.exists(key, folder, "folder") and not any(
+            name.endswith(SUFFIXES) for name in files
+        ):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
 
 def path_fault(path: str | Path, kind: str) -> str:
-    """Return what is wrong with the path of a file, folder, or file or folder; "" if it can be read."""
+    """Return what is wrong with the path of a file, folder, or file or folder; "" if it can be
+    read.
+    """
     place = Path(path)
     try:
         is_folder = stat.S_ISDIR(place.stat().st_mode)
     except OSError as error:  # a name that is too long, a file in place of a folder
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             return f"{str(path)[:80]}: {error.strerror}; correct the path"
-        by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
-        return f"{path}: no such file; download it from {by_hand} to this path" if by_hand else no_such(path, kind)
+        by_hand = next(
+            (folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None
+        )
+        return (
+            f"{path}: no such file; download it from {by_hand} to this path"
+            if by_hand
+            else no_such(path, kind)
+        )
     if kind in ("file", "folder") and is_folder != (kind == "folder"):
         return f"{path}: not a {kind}; give the path of a {kind}"
     return "" if os.access(place, os.R_OK) else f"{path}: not readable; fix its permissions"
@@ -131,7 +152,10 @@ def check_config(config: Config, here: bool = True) -> Findings:
 
 
 def _check_dataset(config: Config, findings: Findings) -> None:
-    key, settings = f"dataset.{config.dataset.source}", getattr(config.dataset, config.dataset.source)
+    key, settings = (
+        f"dataset.{config.dataset.source}",
+        getattr(config.dataset, config.dataset.source),
+    )
     for name, place in settings.places().items() if hasattr(settings, "places") else ():
         if place.is_remote and not place.local(Path(config.cache)).is_file():
             findings.downloads.append(place.name or place.address)
@@ -150,7 +174,9 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
     """
     name, weights = config.model, config.pretrained
     # A tag has neither a folder nor an ending.
-    is_path = weights is not None and ("/" in weights or bool(Path(weights).suffix) or os.path.exists(weights))
+    is_path = weights is not None and (
+        "/" in weights or bool(Path(weights).suffix) or os.path.exists(weights)
+    )
     if name.startswith(FOLDER):
         if findings.exists(f"{key}.model", folder := name.removeprefix(FOLDER), "folder"):
             with findings.errors_of(f"{key}.model"):
@@ -165,7 +191,8 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
         own = sorted(path.stem for path in MODELS.glob("*.json"))
         findings.error(
             f"{key}.model",
-            f"unknown model {name!r}; {nearest(name, {*own, *open_clip_models()})}choose one of open_clip's, one of"
+            f"unknown model {name!r}; {nearest(name, {*own, *open_clip_models()})}choose one of "
+            "open_clip's, one of"
             f" {', '.join(own)}, or the path of a model config",
         )
     elif weights and not is_path:
@@ -180,7 +207,9 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             from compclip.clip.sources import find_source
 
             find_source(config)
-    for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
+    for part, path in (
+        config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ()
+    ):
         if path and ":" not in path:
             findings.exists(f"{key}.tower.{part}", path)
 
@@ -199,7 +228,9 @@ def open_clip_models() -> set[str]:
     """Return the names of open_clip's models without importing it, and so torch."""
     library = find_spec("open_clip")
     places = library.submodule_search_locations if library else None
-    return {path.stem for place in places or () for path in Path(place, "model_configs").glob("*.json")}
+    return {
+        path.stem for place in places or () for path in Path(place, "model_configs").glob("*.json")
+    }
 
 
 def _check_language(config: Config, findings: Findings) -> None:
@@ -208,7 +239,9 @@ def _check_language(config: Config, findings: Findings) -> None:
     with findings.errors_of("compositions"):
         for composition in config.compositions:
             names = lexicons_of(composition, folder / "adjectives")
-            require_distinct([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names])
+            require_distinct(
+                [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
+            )
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
             load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
@@ -225,13 +258,20 @@ def _check_generators(config: Config, findings: Findings) -> None:
         for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
             findings.has_images(key, path)
         for composition, each in zip(config.compositions, settings, strict=True):
-            place = Path(config.results, config.dataset.name or config.dataset.source, composition, "prompts.parquet")
+            place = Path(
+                config.results,
+                config.dataset.name or config.dataset.source,
+                composition,
+                "prompts.parquet",
+            )
             if kind.preview and place.is_file():
                 with findings.errors_of(key):
                     if missing := kind.preview(each, read_table(place, PROMPTS)):
                         findings.notes.append(f"{key}: {composition}: {missing}")
         if kind.MODEL:
-            for model in {each.model for each in settings if each.model.startswith((".", "/", "~"))}:
+            for model in {
+                each.model for each in settings if each.model.startswith((".", "/", "~"))
+            }:
                 findings.exists(f"{key}: model", model, "folder")
             if findings.here and find_spec("diffusers") is None:
                 remedy = "pip install the version of envs/diffusers.yaml"
@@ -250,7 +290,9 @@ def _check_files(config: Config, findings: Findings) -> None:
         findings.exists("human.answers", path)
     if config.specs and config.specs.data:
         for name, path in config.specs.data:
-            findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
+            findings.exists(
+                f"specs.data.{name}", path, "folder" if "images" in name else "file or folder"
+            )
     if compun := config.compun:
         if compun.compounds:
             findings.exists("compun.compounds.file", compun.compounds.file)
@@ -262,25 +304,37 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 
 def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
-    """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has checked before."""
+    """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has
+    checked before.
+    """
     if UNDER_RUN in os.environ:
         return
     here = workflow.local_exec and not workflow.deployment_settings.deployment_method
     runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
-    errors = [f"{name}{error}" for name, run in runs.items() for error in check_config(load_config(run), here).errors]
+    errors = [
+        f"{name}{error}"
+        for name, run in runs.items()
+        for error in check_config(load_config(run), here).errors
+    ]
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn_of_unneeded(errors)
 
 
 def check_writable(folder: Path) -> None:
-    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the folder above."""
-    existing = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
+    folder above.
+    """
+    existing = next(
+        place for place in (folder.absolute(), *folder.absolute().parents) if place.exists()
+    )
     try:
         tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
         why = (error.strerror or "").lower()
-        raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
+        raise UserError(
+            f"{folder}: not writable ({why}); fix its permissions or choose another folder"
+        ) from error
 
 
 def check_own(folder: Path) -> None:
@@ -292,13 +346,17 @@ def check_own(folder: Path) -> None:
 
 
 def _warn_of_unneeded(errors: list[str]) -> None:
-    """Log errors as warnings, because the part of a run that targets name may not need what is missing."""
+    """Log errors as warnings, because the part of a run that targets name may not need what is
+    missing.
+    """
     for error in errors:
         log.warning("warning: %s (ignored, because targets are given)", error)
 
 
 def report_findings(path: Path, here: bool = True, has_targets: bool = False) -> None:
-    """Log what a config file's run downloads; raises UserError with a line for each error, with targets only warns."""
+    """Log what a config file's run downloads; raises UserError with a line for each error, with
+    targets only warns.
+    """
     errors: list[str] = []
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
@@ -315,7 +373,9 @@ def report_findings(path: Path, here: bool = True, has_targets: bool = False) ->
 
 def main(command: Check) -> None:
     report_findings(command.config)
-    log.info("%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config)
+    log.info(
+        "%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config
+    )
 
 
 if __name__ == "__main__":

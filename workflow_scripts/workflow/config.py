@@ -1,7 +1,7 @@
 """The config: a typed model for each section, declared in its stage's ``config.py``.
 
-Only the models define keys, with default, range and meaning. A config file is laid over their defaults; unknown keys
-are refused.
+Only the models define keys, with default, range and meaning. A config file is laid over their
+defaults; unknown keys are refused.
 """
 
 import json
@@ -44,8 +44,17 @@ from compclip.split.config import SplitConfig
 
 # The longest mapping that an error message shows, in characters.
 MAX_SHOWN = 100
-# Branches of unions in the locations of pydantic's errors; others have brackets, such as ``literal['auto']``.
-BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
+# Branches of unions in the locations of pydantic's errors; others have brackets, such as
+# ``literal['auto']``.
+BRANCHES = {
+    "str",
+    "int",
+    "float",
+    "bool",
+    "constrained-int",
+    "constrained-str",
+    "constrained-float",
+}
 # tables that only drawn birds have, and those that generators may read with every source
 OF_SKETCHES = {"scenes", "facts"}
 COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
@@ -66,7 +75,9 @@ class SeedsConfig(Section):
 
     world: SeedNumber | None = Field(None, description="what the source draws")
     split: SeedNumber | None = Field(None, description="held-out pairs, splits and swaps")
-    halves: SeedNumber | None = Field(None, description="the halves of the test images that judges have seen")
+    halves: SeedNumber | None = Field(
+        None, description="the halves of the test images that judges have seen"
+    )
 
 
 class Config(Section):
@@ -82,7 +93,9 @@ class Config(Section):
         pattern=CONTAINER,
         description="image with all environments, a file or an address, for --sdm conda apptainer",
     )
-    compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
+    compositions: list[str] = Field(
+        ["color", "shape"], min_length=1, description="names in lexicons/adjectives"
+    )
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)
     pairs: PairsConfig = Field(default_factory=PairsConfig)
     split: SplitConfig = Field(default_factory=lambda: SplitConfig.model_validate({}))
@@ -96,7 +109,9 @@ class Config(Section):
     compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: no study with people")
     runs: dict[RunName, str | dict[str, Any]] | None = Field(
-        None, min_length=1, description="several runs in one: for each name a config file, or its content"
+        None,
+        min_length=1,
+        description="several runs in one: for each name a config file, or its content",
     )
 
     @property
@@ -107,16 +122,23 @@ class Config(Section):
 
     def _of_kind(self, kind: str) -> str | None:
         """The name of the first generator of a kind; None if there is none."""
-        return next((generator.name for generator in self.generate.generators if generator.kind == kind), None)
+        return next(
+            (generator.name for generator in self.generate.generators if generator.kind == kind),
+            None,
+        )
 
     @property
     def reference(self) -> str | None:
         """The generator that shows what is asked; None if there is none."""
-        return self.score.reference or self._of_kind("faithful" if self.dataset.source == "sketch" else "photographs")
+        return self.score.reference or self._of_kind(
+            "faithful" if self.dataset.source == "sketch" else "photographs"
+        )
 
     @property
     def anchors(self) -> dict[str, tuple[str | None, str | None]]:
-        """The reference and the usual pair of each split, between which what is composed is measured."""
+        """The reference and the usual pair of each split, between which what is composed is
+        measured.
+        """
         drawn = self.dataset.source == "sketch"
         # On seen prompts, a memorizer draws what is asked.
         usual_of_seen = self._of_kind("usual" if drawn else "habit")
@@ -138,7 +160,9 @@ class Config(Section):
 
     @property
     def scored(self) -> bool:
-        """Whether images are generated and judged: the source has images, and there are generators."""
+        """Whether images are generated and judged: the source has images, and there are
+        generators.
+        """
         has_images = getattr(getattr(self.dataset, self.dataset.source), "images", ...) is not None
         return has_images and bool(self.generate.generators)
 
@@ -151,25 +175,35 @@ class Config(Section):
     @field_validator("results", "cache", mode="before")
     @classmethod
     def _local(cls, folder: object) -> object:
-        """Return the normalized folder; refuse one that contains the checkout, or whose name would be misread."""
+        """Return the normalized folder; refuse one that contains the checkout, or whose name would
+        be misread.
+        """
         if "://" in str(folder):
-            raise ValueError("expected a local folder; DVC copies results to other storage (docs/sharing.md)")
+            raise ValueError(
+                "expected a local folder; DVC copies results to other storage (docs/sharing.md)"
+            )
         if not isinstance(folder, str) or not folder:
             return folder
         if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
             raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
         if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
-            raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
+            raise ValueError(
+                f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder"
+            )
         return os.path.normpath(folder)
 
     @field_validator("cache")
     @classmethod
     def _apart(cls, cache: Path, others: ValidationInfo) -> Path:
-        """Refuse a cache among the artifacts, which are versioned and verified, and artifacts in the cache."""
+        """Refuse a cache among the artifacts, which are versioned and verified, and artifacts in
+        the cache.
+        """
         results = (ROOT / others.data.get("results", "results")).resolve()
         real = (ROOT / cache).resolve()
         if real.is_relative_to(results) or results.is_relative_to(real):
-            raise ValueError(f"overlaps with results ({others.data.get('results')}); choose another folder")
+            raise ValueError(
+                f"overlaps with results ({others.data.get('results')}); choose another folder"
+            )
         return cache
 
     @field_validator("compositions")
@@ -178,7 +212,9 @@ class Config(Section):
         known = sorted(path.stem for path in (ROOT / "lexicons" / "adjectives").glob("*.yaml"))
         for name in names:
             if not re.fullmatch(NAME, name):
-                raise ValueError(f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon")
+                raise ValueError(
+                    f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon"
+                )
             if name not in known:
                 raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {', '.join(known)}")
             if names.count(name) > 1:
@@ -204,15 +240,23 @@ class Config(Section):
                 allowed = ", ".join(self.compositions)
                 raise ValueError(f"{key}: unknown composition {unknown[0]}; allowed: {allowed}")
         published = self.split.published
-        for path in (published.split, published.data) if published and len(self.compositions) > 1 else ():
+        for path in (
+            (published.split, published.data) if published and len(self.compositions) > 1 else ()
+        ):
             if path and COMPOSITION_FIELD not in path:
-                raise ValueError(f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to the path")
+                raise ValueError(
+                    f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to "
+                    "the path"
+                )
         if self.judge.share and COMPOSITION_FIELD in (self.judge.pretrained or ""):
             raise ValueError(
-                f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set share: false"
+                f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set "
+                "share: false"
             )
         generators = [generator.name for generator in self.generate.generators]
-        named = [("human.generators", name) for name in (self.human and self.human.generators) or []]
+        named = [
+            ("human.generators", name) for name in (self.human and self.human.generators) or []
+        ]
         for key, name in [("score.reference", self.score.reference), *named]:
             if name and name not in generators:
                 allowed = ", ".join(generators) or "none"
@@ -224,21 +268,33 @@ class Config(Section):
         tables = load_source(source).TABLES
         for generator in self.generate.generators if self.scored else ():
             if absent := {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables):
-                which = f"{' and '.join(sorted(absent))}{' of sketches' if absent <= OF_SKETCHES else ''}"
+                which = " and ".join(sorted(absent))
+                if absent <= OF_SKETCHES:
+                    which += " of sketches"
                 fault = f"{generator.name} reads the {which}, not in source {source}"
-                raise ValueError(f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers")
+                raise ValueError(
+                    f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers"
+                )
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
-            raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
+            raise ValueError(
+                f"specs.data: null describes sketches, but dataset.source is {source}; name long "
+                "captions"
+            )
 
     def _check_inputs(self) -> None:
-        """Check the sections whose files are inputs of rules: there, Snakemake has no way to write braces."""
+        """Check the sections whose files are inputs of rules: there, Snakemake has no way to write
+        braces.
+        """
         values = self.model_dump(mode="json", include=WITH_INPUTS, exclude=FREE_TEXTS)
         for name, section in values.items():
             texts = json.dumps(section, ensure_ascii=False).replace(COMPOSITION_FIELD, "")
             if word := WILDCARD.search(texts):
-                raise ValueError(f"{name}: {word[0]} in a path is a wildcard for Snakemake; rename the file or folder")
+                raise ValueError(
+                    f"{name}: {word[0]} in a path is a wildcard for Snakemake; rename the file or "
+                    "folder"
+                )
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
@@ -251,7 +307,9 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
 
 
 def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Return a fault's location without the branches of unions: pydantic reports a fault for each branch."""
+    """Return a fault's location without the branches of unions: pydantic reports a fault for each
+    branch.
+    """
     return tuple(w for w in location if isinstance(w, int) or not (w in BRANCHES or "[" in w))
 
 
@@ -260,7 +318,10 @@ def _describe(error: ValidationError) -> list[str]:
     faults: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
         location = _setting(fault["loc"])
-        if not any(location[: len(other)] == other or other[: len(location)] == location for other in faults):
+        if not any(
+            location[: len(other)] == other or other[: len(location)] == location
+            for other in faults
+        ):
             faults[location] = _describe_fault(fault)
     return list(faults.values())
 
@@ -276,11 +337,18 @@ def _describe_fault(first: ErrorDetails) -> str:
     if kind == "list_type" and isinstance(first["input"], str | int | float):
         message = f"expected a list; write [{first['input']}]"
     if kind == "string_pattern_mismatch" and (
-        rules := [rule for pattern, rule in NAME_RULES.items() if first["ctx"]["pattern"].startswith(pattern)]
+        rules := [
+            rule
+            for pattern, rule in NAME_RULES.items()
+            if first["ctx"]["pattern"].startswith(pattern)
+        ]
     ):
         message = f"a name has {rules[0]}; rename it"
     if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
-        key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
+        key, message = (
+            ".".join(map(str, location[:2])),
+            "expected the file of a config or its content",
+        )
     # a long section does not help to find the fault
     shown = key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
     value = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]} …"
@@ -288,15 +356,22 @@ def _describe_fault(first: ErrorDetails) -> str:
 
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
-    """Check a config and those of its runs; UserError names ``where``, the first faulty key, and what is allowed."""
+    """Check a config and those of its runs; UserError names ``where``, the first faulty key, and
+    what is allowed.
+    """
     require(
-        not {*"{}"} & {*str(ROOT)}, ROOT, "braces in the checkout's folder are wildcards for Snakemake", "rename it"
+        not {*"{}"} & {*str(ROOT)},
+        ROOT,
+        "braces in the checkout's folder are wildcards for Snakemake",
+        "rename it",
     )
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
         # several lines, each with its own prefix
-        raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
+        raise UserError(
+            "\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))
+        ) from None
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
     return config
@@ -309,10 +384,17 @@ def read_values(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise UserError(no_such(path, "config file")) from error
     except OSError as error:
-        raise UserError(f"{path}: not readable as a config ({error.strerror}); correct CONFIG") from error
+        raise UserError(
+            f"{path}: not readable as a config ({error.strerror}); correct CONFIG"
+        ) from error
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from error
-    require(isinstance(values, dict), path, "expected keys and values", "write at least one key, such as `seed: 0`")
+    require(
+        isinstance(values, dict),
+        path,
+        "expected keys and values",
+        "write at least one key, such as `seed: 0`",
+    )
     return values
 
 
@@ -324,7 +406,9 @@ def read_config(path: Path) -> Config:
 def runs_of(path: Path) -> dict[str, Config]:
     """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
     config = read_config(path)
-    return {name: load_config(values) for name, values in run_values(read_values(path)).items()} or {"": config}
+    return {
+        name: load_config(values) for name, values in run_values(read_values(path)).items()
+    } or {"": config}
 
 
 def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -337,7 +421,8 @@ def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[str, Any]]:
-    """Return the values of each of the ``runs``, by name: its own, laid over the other top-level keys.
+    """Return the values of each of the ``runs``, by name: its own, laid over the other top-level
+    keys.
 
     A run without a results folder gets one inside the common folder.
 
@@ -351,10 +436,14 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
     for name, content in (values.get("runs") or {}).items():
         run = read_values(Path(content)) if isinstance(content, str) else content
         if run.get("runs"):
-            raise UserError(f"{where}: runs.{name}: contains runs itself; list them in the top config instead")
+            raise UserError(
+                f"{where}: runs.{name}: contains runs itself; list them in the top config instead"
+            )
         runs[name] = overlay({**shared, "results": f"{results}/{name}"}, run)
         folder = os.path.realpath(str(runs[name]["results"]))
         fault = f"{runs[name]['results']} is the folder of {owners.get(folder)}"
-        require(folder not in owners, f"{where}: runs.{name}.results", fault, "choose another folder")
+        require(
+            folder not in owners, f"{where}: runs.{name}.results", fault, "choose another folder"
+        )
         owners[folder] = f"runs.{name}"
     return runs

@@ -19,29 +19,39 @@ from workflow_scripts.workflow.config import Config
 PAGE = ROOT / "docs" / "config.md"
 REFERENCE_HEAD = """# The config
 
-<!-- Generated from the models by `make reference`; edit the models in compclip/*/config.py instead. -->
+<!-- Generated from the models in compclip/*/config.py by `make reference`; edit those instead. -->
 
-A config is a YAML file. It is laid over the defaults below; `config.yaml` is the default run and is not a base for your
-own. Unknown keys and wrong values are refused with one line that names the key. For editors that know JSON schemas,
+A config is a YAML file. It is laid over the defaults below; `config.yaml` is the default run and
+is not a base for your own. Unknown keys and wrong values are refused with one line that names the
+key. For editors that know JSON schemas,
 `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
 """
 BAR = r"\|"  # in a table
 # types and bounds of JSON schemas in words
 TYPES = {"boolean": "true or false", "string": "text"}
 BOUNDS = {
-    "minimum": "≥ {:g}", "exclusiveMinimum": "> {:g}", "maximum": "≤ {:g}", "exclusiveMaximum": "< {:g}",
-    "minLength": "of length ≥ {}", "minItems": "with ≥ {} items", "maxItems": "≤ {} items",
-}  # fmt: skip
+    "minimum": "≥ {:g}",
+    "exclusiveMinimum": "> {:g}",
+    "maximum": "≤ {:g}",
+    "exclusiveMaximum": "< {:g}",
+    "minLength": "of length ≥ {}",
+    "minItems": "with ≥ {} items",
+    "maxItems": "≤ {} items",
+}
 
 
 class Reference(Command):
     """Write docs/config.md from the models of the config, or their JSON schema."""
 
-    schema_file: Path | None = Field(None, alias="schema", description="write the JSON schema to this file instead")
+    schema_file: Path | None = Field(
+        None, alias="schema", description="write the JSON schema to this file instead"
+    )
 
 
 def _type_in_words(schema: dict[str, Any]) -> str:
-    """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the values of a Literal."""
+    """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the
+    values of a Literal.
+    """
     if options := schema.get("anyOf"):
         return " or ".join(dict.fromkeys(_type_in_words(option) for option in options))
     if "$ref" in schema:
@@ -55,7 +65,9 @@ def _type_in_words(schema: dict[str, Any]) -> str:
         words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
     elif kind == "object":
         # values of keys with a pattern are elsewhere; true stands for any value
-        values = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
+        values = next(
+            iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties")
+        )
         words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
     bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]
     return " ".join([words, " and ".join(bounds)]).rstrip()
@@ -69,7 +81,10 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, BaseModel):
         return ""
     if isinstance(value, list):
-        value = [item.model_dump(exclude_defaults=True) if isinstance(item, BaseModel) else item for item in value]
+        value = [
+            item.model_dump(exclude_defaults=True) if isinstance(item, BaseModel) else item
+            for item in value
+        ]
     text = json.dumps(value, default=str, ensure_ascii=False)
     return f"`{text.replace(f'{ROOT}/', '')}`"
 
@@ -82,7 +97,12 @@ def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
     schemas = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
-        cells = [f"`{name}`", _default(field), _type_in_words(schemas[name]), field.description or ""]
+        cells = [
+            f"`{name}`",
+            _default(field),
+            _type_in_words(schemas[name]),
+            field.description or "",
+        ]
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
     for name, field in model.model_fields.items():
         for section in sections_in(field.annotation):
@@ -94,7 +114,8 @@ def page_text() -> str:
     """Return docs/config.md."""
     lines = [REFERENCE_HEAD.rstrip(), *_table("Top level", Config, 2)]
     lines.append(
-        "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside `name` and `kind`."
+        "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside "
+        "`name` and `kind`."
     )
     for kind in plugins.available(GENERATOR_KINDS):
         settings = load_kind(kind).Settings

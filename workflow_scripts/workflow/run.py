@@ -1,6 +1,7 @@
 """Run the workflow for a config and print its table (``make run``).
 
-Only one run at a time is possible in a checkout: a second one is refused while the first one's Snakemake locks exist.
+Only one run at a time is possible in a checkout: a second one is refused while the first one's
+Snakemake locks exist.
 """
 
 import os
@@ -27,22 +28,32 @@ STATE = ROOT / ".snakemake"
 # The folder of the package of Snakemake's logger plugin, screen.py.
 PLUGINS = Path(__file__).with_name("plugins")
 # The part of table.md for the screen.
-HEADLINES_PATTERN = re.compile("<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL)
+HEADLINES_PATTERN = re.compile(
+    "<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL
+)
 MOST_LINES = 12
 # Options of Snakemake with which steps run on other machines or in other environments.
-RUNS_ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
+RUNS_ELSEWHERE = re.compile(
+    r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e "
+)
 
 
 class Run(Command):
     """Run the workflow for a config and print its table."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
-    cores: int = Field(os.cpu_count() or 1, ge=1, le=1_000_000, description="cores that Snakemake may use")
-    snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
+    cores: int = Field(
+        os.cpu_count() or 1, ge=1, le=1_000_000, description="cores that Snakemake may use"
+    )
+    snakemake: CliPositionalArg[list[str]] = Field(
+        [], description="after --: more arguments for Snakemake"
+    )
 
 
 def check_alone() -> None:
-    """Raise UserError if Snakemake's locks show another run in this checkout, possibly a killed one."""
+    """Raise UserError if Snakemake's locks show another run in this checkout, possibly a killed
+    one.
+    """
     require(not any(STATE.glob("locks/*")), STATE, LOCKED, UNLOCK)
 
 
@@ -51,7 +62,8 @@ def stop(pid: int) -> None:
     with suppress(psutil.NoSuchProcess):
         snakemake = psutil.Process(pid)
         started = snakemake.children(recursive=True)
-        # A shell lets what it starts in the background ignore Ctrl-C; Snakemake then ends when its jobs have.
+        # A shell lets what it starts in the background ignore Ctrl-C; Snakemake then ends when its
+        # jobs have.
         is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         # Snakemake first: it then knows why its jobs end.
         snakemake.send_signal(signal.SIGTERM if is_ignored else signal.SIGINT)
@@ -61,11 +73,17 @@ def stop(pid: int) -> None:
 
 
 def run_snakemake(command: list[str]) -> None:
-    """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is killed."""
-    python_path = os.pathsep.join([str(PLUGINS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is
+    killed.
+    """
+    python_path = os.pathsep.join(
+        [str(PLUGINS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     environment = {**os.environ, "PYTHONPATH": python_path, cli.UNDER_RUN: "1"}
     interruption: KeyboardInterrupt | None = None
-    with subprocess.Popen([*command, "--logger", "compclip"], cwd=ROOT, env=environment) as snakemake:
+    with subprocess.Popen(
+        [*command, "--logger", "compclip"], cwd=ROOT, env=environment
+    ) as snakemake:
         code = None
         while code is None:
             try:
@@ -81,13 +99,20 @@ def run_snakemake(command: list[str]) -> None:
             for lock in STATE.glob("locks/*"):
                 lock.unlink(missing_ok=True)
         raise interruption
-    require(code >= 0, "Snakemake", f"killed (signal {-code})", "`make unlock`, then run again to resume")
+    require(
+        code >= 0,
+        "Snakemake",
+        f"killed (signal {-code})",
+        "`make unlock`, then run again to resume",
+    )
     if code:
         sys.exit(1)  # the errors are on the screen already
 
 
 def print_results(folders: list[str]) -> None:
-    """Print the headlines of results folders, after checking their tables, and the paths of pages, tables and log."""
+    """Print the headlines of results folders, after checking their tables, and the paths of pages,
+    tables and log.
+    """
     places: list[tuple[str, Path]] = []
     for folder in folders:
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
@@ -97,9 +122,15 @@ def print_results(folders: list[str]) -> None:
                 digests.check([table])
                 text = table.read_text(encoding="utf-8")
                 # A table without headlines is shown from its beginning.
-                lines = ["\n".join(HEADLINES_PATTERN.findall(text))] if "<!-- headlines" in text else text.splitlines()
+                lines = (
+                    ["\n".join(HEADLINES_PATTERN.findall(text))]
+                    if "<!-- headlines" in text
+                    else text.splitlines()
+                )
                 print("\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES)))
-            places += [(kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()]
+            places += [
+                (kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()
+            ]
     places += [("log", path.relative_to(ROOT)) for path in sorted(STATE.glob("log/*.log"))[-1:]]
     for kind, path in places:
         print(f"{kind + ':':6} {path}")
@@ -111,10 +142,23 @@ def main(command: Run) -> None:
     for folder in (STATE, Path(config.results), config.cache):
         check_writable(folder)
     has_targets = not all(word.startswith("-") for word in command.snakemake)
-    report_findings(command.config, not RUNS_ELSEWHERE.search(" ".join(command.snakemake)), has_targets)
+    report_findings(
+        command.config, not RUNS_ELSEWHERE.search(" ".join(command.snakemake)), has_targets
+    )
     # Targets first, because --configfile would read a file name after it as another config.
-    run_snakemake(["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)])
-    print_results([config.results, *(run.results for name, run in runs_of(command.config).items() if name)])
+    run_snakemake(
+        [
+            "snakemake",
+            *command.snakemake,
+            "--cores",
+            str(command.cores),
+            "--configfile",
+            str(command.config),
+        ]
+    )
+    print_results(
+        [config.results, *(run.results for name, run in runs_of(command.config).items() if name)]
+    )
 
 
 if __name__ == "__main__":

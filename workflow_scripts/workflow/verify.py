@@ -1,4 +1,6 @@
-"""Check each artifact of a run against its record and those of its inputs: what ``make verify`` calls."""
+"""Check each artifact of a run against its record and those of its inputs: what ``make verify``
+calls.
+"""
 
 import os
 import re
@@ -29,7 +31,8 @@ class Verify(Command):
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
     inputs: bool = Field(
-        False, description="read the user's files again, too, and compare them with their first reading"
+        False,
+        description="read the user's files again, too, and compare them with their first reading",
     )
 
 
@@ -38,7 +41,10 @@ def recorded_below(config: Config) -> set[Path]:
     results = Path(config.results)
     # The results folder itself may contain the results of other configs.
     below = (results / (config.dataset.name or config.dataset.source), results / "figures")
-    records = [*results.glob(RECORDS), *(record for place in below for record in place.rglob(RECORDS))]
+    records = [
+        *results.glob(RECORDS),
+        *(record for place in below for record in place.rglob(RECORDS)),
+    ]
     return {record.parents[1] / record.name for record in records}
 
 
@@ -46,7 +52,9 @@ read_once = cache(digests.read_record)
 
 
 def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield what is wrong with an artifact, its record or the artifacts it was made from, and what to make again."""
+    """Yield what is wrong with an artifact, its record or the artifacts it was made from, and what
+    to make again.
+    """
     try:
         recorded = read_once(path)
         for fault in digests.faults(path, recorded) if recorded else ():
@@ -55,7 +63,10 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
             source = Path(os.path.normpath(path.parent / name))
             now = read_once(source)
             if now is None or now.digest != digest:
-                yield f"{path}: made from another {source}, or its record is missing", path if now else source
+                yield (
+                    f"{path}: made from another {source}, or its record is missing",
+                    path if now else source,
+                )
     except UserError as error:
         yield str(error), path
 
@@ -76,7 +87,11 @@ def main(command: Verify) -> None:
     configs = [read_config(command.config), *runs_of(command.config).values()]
     check_alone()
     artifacts = sorted({path for config in configs for path in recorded_below(config)})
-    wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
+    wrong = dict(
+        fault
+        for path in track(artifacts, len(artifacts), "artifacts")
+        for fault in artifact_faults(path)
+    )
     for line in wrong:
         print(line)
     again = sorted({*map(str, wrong.values())})
@@ -84,7 +99,12 @@ def main(command: Verify) -> None:
     which = shlex.join(["--forcerun", *again]) if len(again) <= MAX_NAMED else "--forceall"
     remedy = f"make them again: `{run} -- {which}`"
     require(artifacts, command.config, "not run yet", f"`make run CONFIG={command.config}` first")
-    require(not wrong, command.config, f"{len(again)} of {len(artifacts)} artifacts are not as recorded", remedy)
+    require(
+        not wrong,
+        command.config,
+        f"{len(again)} of {len(artifacts)} artifacts are not as recorded",
+        remedy,
+    )
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
 
 

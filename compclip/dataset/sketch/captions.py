@@ -1,8 +1,8 @@
 """Captions of a scene, and the facts that they state.
 
-A caption describes a few parts by color, by shape or by both, as real bird captions do: attributive, predicative,
-relative, coordinated, stacked, shared by two parts, with synonyms, mostly without punctuation. Every statement is true
-of the scene.
+A caption describes a few parts by color, by shape or by both, as real bird captions do:
+attributive, predicative, relative, coordinated, stacked, shared by two parts, with synonyms, mostly
+without punctuation. Every statement is true of the scene.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,22 @@ SYNONYMS: dict[str, tuple[tuple[str, float], ...]] = {
 }
 # How often a part is named: parts with shapes more often, as in real captions.
 SALIENCE = {
-    "back": 2, "belly": 4, "bill": 5, "breast": 3, "crown": 4, "eye": 2.5, "foot": 2.5, "head": 2.5, "nape": 2,
-    "tail": 4.5, "tarsus": 3, "throat": 2, "wing": 5,
-}  # fmt: skip
-# The number of facts in a caption, with cumulative fractions, and the number of parts drawn for them.
+    "back": 2,
+    "belly": 4,
+    "bill": 5,
+    "breast": 3,
+    "crown": 4,
+    "eye": 2.5,
+    "foot": 2.5,
+    "head": 2.5,
+    "nape": 2,
+    "tail": 4.5,
+    "tarsus": 3,
+    "throat": 2,
+    "wing": 5,
+}
+# The number of facts in a caption, with cumulative fractions, and the number of parts drawn for
+# them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
 BIRD_PHRASES = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
@@ -57,7 +69,9 @@ BARE = (
 
 @dataclass(frozen=True)
 class SketchFact:
-    """A statement; its adjective is at characters ``start`` to ``end`` (exclusive) of the caption."""
+    """A statement; its adjective is at characters ``start`` to ``end`` (exclusive) of the
+    caption.
+    """
 
     part: str
     kind: str
@@ -87,7 +101,9 @@ Pieces = Sequence[str | Adjective]  # of a caption, in order; text may be empty
 
 @dataclass(frozen=True)
 class PartMention:
-    """A caption's statements about one part, or about two parts at once: kinds and values, in order."""
+    """A caption's statements about one part, or about two parts at once: kinds and values, in
+    order.
+    """
 
     parts: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
@@ -108,11 +124,16 @@ def synonym(dice: Dice, value: str) -> str:
 
 
 def _adjectives(mention: PartMention, dice: Dice) -> list[list[Adjective]]:
-    return [[Adjective(synonym(dice, value), mention.parts, kind, value)] for kind, value in mention.values]
+    return [
+        [Adjective(synonym(dice, value), mention.parts, kind, value)]
+        for kind, value in mention.values
+    ]
 
 
 def _nouns(mention: PartMention, dice: Dice) -> tuple[str, bool]:
-    """Return the nouns of a mention joined by ``and``, and whether the first is plural (without an article)."""
+    """Return the nouns of a mention joined by ``and``, and whether the first is plural (without an
+    article).
+    """
     chosen = [choice(dice, PART_NOUNS[part]) for part in mention.parts]
     return " and ".join(noun for noun, _, _ in chosen), chosen[0][1]
 
@@ -130,7 +151,9 @@ def _join(groups: Sequence[Pieces], joint: str, last: str | None = None) -> Piec
 
 
 def _phrase(mention: PartMention, dice: Dice) -> Pieces:
-    """Return a noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white breast and belly`."""
+    """Return a noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white
+    breast and belly`.
+    """
     adjectives = _adjectives(mention, dice)
     nouns, plural = _nouns(mention, dice)
     article = "" if plural else _article(adjectives[0][0].word)
@@ -138,14 +161,18 @@ def _phrase(mention: PartMention, dice: Dice) -> Pieces:
 
 
 def _relative_clause(mention: PartMention, dice: Dice) -> Pieces:
-    """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and yellow`."""
+    """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and
+    yellow`.
+    """
     nouns, plural = _nouns(mention, dice)
     subject = [nouns, "that are"] if plural else [_article(nouns), nouns, "that is"]
     return [*subject, *_join(_adjectives(mention, dice), "and")]
 
 
 def _clause(mention: PartMention, dice: Dice) -> Pieces:
-    """Return a sentence about a part: `its bill is long and yellow`, `the wings are brown in color`."""
+    """Return a sentence about a part: `its bill is long and yellow`, `the wings are brown in
+    color`.
+    """
     nouns, plural = _nouns(mention, dice)
     adjectives = _adjectives(mention, dice)
     is_color_alone = [kind for kind, _ in mention.values] == ["color"]
@@ -170,12 +197,16 @@ def _render(pieces: Pieces) -> SketchCaption:
         start = len(text) + bool(text and word and not word.startswith(","))
         text = text.ljust(start) + word
         if isinstance(piece, Adjective):
-            facts += [SketchFact(part, piece.kind, piece.value, start, len(text)) for part in piece.parts]
+            facts += [
+                SketchFact(part, piece.kind, piece.value, start, len(text)) for part in piece.parts
+            ]
     return SketchCaption(text, tuple(facts))
 
 
 def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
-    """Choose the statements of a caption: parts by color, shape or both, until there are enough facts."""
+    """Choose the statements of a caption: parts by color, shape or both, until there are enough
+    facts.
+    """
     wanted = dice.weighted(*FACTS)
     order = dice.several(PARTS, [SALIENCE[p] for p in PARTS], MOST_PARTS)
     mentions, stated = list[PartMention](), 0
@@ -201,8 +232,8 @@ def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
 def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
     """Return a caption of ``scene``; a few captions do not describe parts.
 
-    A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings` is not English, and
-    `blue feet and eyes that are red` is ambiguous.
+    A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings`
+    is not English, and `blue feet and eyes that are red` is ambiguous.
     """
     if dice.chance(0.03):
         return _render([dice.pick(BARE)])
@@ -220,12 +251,20 @@ def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
     if frame < 0.45 and single and len(mentions) > 1:
         listed = _list([m for m in mentions if m != single[-1]], dice)
         if dice.chance(0.4):
-            return _render([bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)])
-        return _render([bird, "has", *listed, dice.pick(("while", ", and")), *_clause(single[-1], dice)])
+            return _render(
+                [bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)]
+            )
+        return _render(
+            [bird, "has", *listed, dice.pick(("while", ", and")), *_clause(single[-1], dice)]
+        )
     if frame < 0.55 and single and len(mentions) > 1:
         listed = _list([m for m in mentions if m != single[0]], dice)
         return _render([*_clause(single[0], dice), "and", dice.pick(HAVING), *listed])
     if frame < 0.65 and len(single) == len(mentions):
-        return _render(_join([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and"))
-    opening = f"{bird} has" if dice.chance(0.6) else dice.pick(("a bird with", "this is a bird with"))
+        return _render(
+            _join([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and")
+        )
+    opening = (
+        f"{bird} has" if dice.chance(0.6) else dice.pick(("a bird with", "this is a bird with"))
+    )
     return _render([opening, *_list(mentions, dice)])

@@ -1,7 +1,8 @@
-"""Long captions of a scene: a sentence for each part of the bird, and a wrong version of each sentence.
+"""Long captions of a scene: a sentence for each part of the bird, and a wrong version of each
+sentence.
 
-A description grows by true sentences. A sentence's negative differs in one detail: a color or a shape that other birds
-have there.
+A description grows by true sentences. A sentence's negative differs in one detail: a color or a
+shape that other birds have there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +25,21 @@ TWO_PHRASES = (
 )
 
 # The order in which parts are described.
-ORDER = ("bill", "eye", "crown", "head", "nape", "throat", "breast", "back", "wing", "belly", "tail", "tarsus", "foot")
+ORDER = (
+    "bill",
+    "eye",
+    "crown",
+    "head",
+    "nape",
+    "throat",
+    "breast",
+    "back",
+    "wing",
+    "belly",
+    "tail",
+    "tarsus",
+    "foot",
+)
 
 # Parts in a short caption, which has about 45 tokens.
 SHORT = 6
@@ -35,7 +50,9 @@ Frequencies = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its negative, with ``wrong`` instead of ``value``; the opening has only a text."""
+    """A sentence and its negative, with ``wrong`` instead of ``value``; the opening has only a
+    text.
+    """
 
     text: str
     negative: str | None = None
@@ -46,8 +63,12 @@ class Sentence:
 
 
 def count_values(scenes: Iterable[Scene]) -> Frequencies:
-    """Count the scenes with each value of each attribute; ordinary shapes, which captions omit, are not counted."""
-    counts: dict[str, dict[str, int]] = {name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()}
+    """Count the scenes with each value of each attribute; ordinary shapes, which captions omit, are
+    not counted.
+    """
+    counts: dict[str, dict[str, int]] = {
+        name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()
+    }
     for scene in scenes:
         for name, count in counts.items():
             if (value := scene[name]) is not None:
@@ -60,18 +81,25 @@ def describe_scene(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[S
 
     Wrong values are drawn by their frequency, so that rarity does not reveal them.
     """
-    return [Sentence(FIRST_SENTENCE), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
+    return [
+        Sentence(FIRST_SENTENCE),
+        *(_describe_part(part, scene, frequencies, dice) for part in ORDER),
+    ]
 
 
 def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
-    """Return a caption that fits into CLIP's context: ``SHORT`` random sentences about parts, in their order."""
+    """Return a caption that fits into CLIP's context: ``SHORT`` random sentences about parts, in
+    their order.
+    """
     texts = [sentence.text for sentence in sentences if sentence.part]
     kept = dice.several(range(len(texts)), [1.0] * len(texts), SHORT)
     return " ".join(texts[place] for place in sorted(kept))
 
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
-    """Return the description up to each sentence, and the same ending with that sentence's negative, if it has one."""
+    """Return the description up to each sentence, and the same ending with that sentence's
+    negative, if it has one.
+    """
     texts, before = list[tuple[str, str | None]](), ""
     for sentence in sentences:
         texts.append((before + sentence.text, sentence.negative and before + sentence.negative))
@@ -80,9 +108,17 @@ def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
 
 
 def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice) -> Sentence:
-    values = {kind: value for kind in ATTRIBUTE_KINDS if (value := scene.get(f"{part}:{kind}")) is not None}
+    values = {
+        kind: value
+        for kind in ATTRIBUTE_KINDS
+        if (value := scene.get(f"{part}:{kind}")) is not None
+    }
     kind = dice.pick(list(values))
-    others = {value: n for value, n in frequencies[f"{part}:{kind}"].items() if value != values[kind] and n}
+    others = {
+        value: n
+        for value, n in frequencies[f"{part}:{kind}"].items()
+        if value != values[kind] and n
+    }
     # If all birds of the data set have the same value, any other value is used.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))

@@ -1,7 +1,8 @@
 """Draw pictures of scenes, in random poses.
 
-A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose rotates, scales, shifts and mirrors
-them together. Each part is large, outlined, and never hidden by others, whatever their shapes.
+A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose rotates, scales,
+shifts and mirrors them together. Each part is large, outlined, and never hidden by others, whatever
+their shapes.
 """
 
 import io
@@ -21,11 +22,27 @@ FINER = 2
 
 Color = tuple[int, int, int]
 RGB: dict[str, Color] = {
-    "black": (24, 24, 28), "blue": (38, 92, 220), "brown": (120, 70, 25), "gray": (122, 128, 138),
-    "green": (40, 156, 60), "orange": (250, 128, 10), "pink": (255, 136, 194), "purple": (140, 30, 190),
-    "red": (210, 26, 34), "tan": (208, 172, 112), "white": (250, 250, 250), "yellow": (248, 228, 40),
-}  # fmt: skip
-BACKGROUNDS = ((176, 208, 224), (190, 214, 178), (206, 200, 222), (222, 206, 194), (160, 190, 190), (198, 204, 206))
+    "black": (24, 24, 28),
+    "blue": (38, 92, 220),
+    "brown": (120, 70, 25),
+    "gray": (122, 128, 138),
+    "green": (40, 156, 60),
+    "orange": (250, 128, 10),
+    "pink": (255, 136, 194),
+    "purple": (140, 30, 190),
+    "red": (210, 26, 34),
+    "tan": (208, 172, 112),
+    "white": (250, 250, 250),
+    "yellow": (248, 228, 40),
+}
+BACKGROUNDS = (
+    (176, 208, 224),
+    (190, 214, 178),
+    (206, 200, 222),
+    (222, 206, 194),
+    (160, 190, 190),
+    (198, 204, 206),
+)
 
 PUPIL = (12, 12, 12)
 SLIGHT = ("tarsus", "foot", "eye")
@@ -63,8 +80,12 @@ def draw_pose(dice: Dice) -> Pose:
     )
 
 
-def arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
-    """Return points on an ellipse; angles in degrees, clockwise from the right, because y grows downward."""
+def arc(
+    x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24
+) -> Points:
+    """Return points on an ellipse; angles in degrees, clockwise from the right, because y grows
+    downward.
+    """
     steps = n if abs(stop - start) >= 360 else n + 1
     angles = (math.radians(start + (stop - start) * i / n) for i in range(steps))
     return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
@@ -76,7 +97,9 @@ def strip(path: Points, widths: tuple[float, ...]) -> Points:
     along = np.gradient(line, axis=0)
     across = np.stack([-along[:, 1], along[:, 0]], 1) / np.linalg.norm(along, axis=1, keepdims=True)
     half = np.array(widths)[:, None] / 2
-    return tuple(map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist()))
+    return tuple(
+        map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist())
+    )
 
 
 BODY_ELLIPSE = (42.0, 51.0, 23.0, 17.0)
@@ -90,7 +113,17 @@ BILL: dict[str | None, Points] = {
     "curved": strip(((73, 29), (79, 28), (85, 30), (88, 35), (88, 42)), (9, 8, 7, 5, 2)),
     "thick": ((73, 20), (82, 21), (88, 26), (89, 33), (86, 40), (73, 42)),
     "thin": ((73, 29.8), (90, 30.2), (90, 33), (73, 33.6)),
-    "flat": ((73, 28.5), (80, 28.5), (87, 24), (93, 25), (94, 31), (93, 37), (87, 38), (80, 33.5), (73, 33.5)),
+    "flat": (
+        (73, 28.5),
+        (80, 28.5),
+        (87, 24),
+        (93, 25),
+        (94, 31),
+        (93, 37),
+        (87, 38),
+        (80, 33.5),
+        (73, 33.5),
+    ),
     "pointed": ((73, 20), (91, 31), (73, 42)),
     "straight": ((73, 27.5), (91, 27.5), (91, 35.5), (73, 35.5)),
 }
@@ -110,9 +143,21 @@ WING: dict[str | None, Points] = {
     "short": arc(43, 49, 8, 8),
     "pointed": ((53, 41), (53, 59), (22, 51)),
     "round": arc(39, 50, 12.5, 12.5),
-    "wide": ((52, 47), (46, 41), (24, 39), (20, 45), (22, 50), (20, 56), (24, 61), (46, 59), (52, 54)),
+    "wide": (
+        (52, 47),
+        (46, 41),
+        (24, 39),
+        (20, 45),
+        (22, 50),
+        (20, 56),
+        (24, 61),
+        (46, 59),
+        (52, 54),
+    ),
     "thin": arc(38, 50, 16, 4),
-    "curved": strip(((53, 55), (47, 46), (38, 43), (29, 46), (23, 55), (23, 60)), (7, 9, 9, 8, 6, 2)),
+    "curved": strip(
+        ((53, 55), (47, 46), (38, 43), (29, 46), (23, 55), (23, 60)), (7, 9, 9, 8, 6, 2)
+    ),
 }
 CROWN: dict[str | None, Points] = {
     None: arc(63, 30, 13.6, 14.5, 205, 335),
@@ -120,7 +165,9 @@ CROWN: dict[str | None, Points] = {
     "pointed": ((50.5, 25), (57, 17), (62, 1), (67, 17), (75.5, 25)),
     "flat": ((49, 26), (48, 13), (78, 13), (77, 26)),
     "long": ((75.5, 25), (70, 18), (60, 15), (40, 9), (37, 13), (50, 26)),
-    "curved": (*strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),),
+    "curved": (
+        *strip(((58, 19), (58, 9), (64, 3), (72, 3), (77, 9), (75, 13)), (10, 8, 7, 7, 6, 4)),
+    ),
     "small": (*arc(63, 30, 13.6, 14.5, 238, 302), (68, 21), (58, 21)),
 }
 BELLY: dict[str | None, Points] = {
@@ -162,30 +209,50 @@ HEAD = arc(63.0, 30.0, 13.0, 13.0)
 
 @cache
 def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
-    """Return all points of a bird, and the part and the slice of each polygon, from back to front."""
+    """Return all points of a bird, and the part and the slice of each polygon, from back to
+    front.
+    """
     bill, tail, wing, crown, belly, eye, leg, foot = shapes
     # Legs in front of the belly, the wing in front of the legs: then no shape hides another part.
-    pieces: list[tuple[str, Points]] = [("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly])]
+    pieces: list[tuple[str, Points]] = [
+        ("tail", TAIL[tail]),
+        ("back", BACK),
+        ("belly", BELLY[belly]),
+    ]
     limb, depth = LEG[leg]
     for shift in (0.0, STRIDE):
         x, y = HIP[0] + shift, HIP[1]
         pieces.append(("tarsus", tuple((x + px, y + py) for px, py in limb)))
         pieces.append(("foot", tuple((x + px, y + depth + py) for px, py in FOOT[foot])))
     pieces += [
-        ("breast", BREAST), ("wing", WING[wing]), ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD),
-        ("nape", NAPE), ("crown", CROWN[crown]), ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
-    ]  # fmt: skip
+        ("breast", BREAST),
+        ("wing", WING[wing]),
+        ("throat", THROAT),
+        ("bill", BILL[bill]),
+        ("head", HEAD),
+        ("nape", NAPE),
+        ("crown", CROWN[crown]),
+        ("eye", EYE[eye][0]),
+        ("pupil", EYE[eye][1]),
+    ]
     ends = accumulate(len(points) for _, points in pieces)
-    slices = tuple((part, end - len(points), end) for (part, points), end in zip(pieces, ends, strict=True))
+    slices = tuple(
+        (part, end - len(points), end) for (part, points), end in zip(pieces, ends, strict=True)
+    )
     return np.array([p for _, points in pieces for p in points], dtype=float), slices
 
 
 def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
-    """Return points of the grid in the fine pixels of a picture of ``size``: x and y of the first, then the second."""
+    """Return points of the grid in the fine pixels of a picture of ``size``: x and y of the first,
+    then the second.
+    """
     turn = math.radians(pose.angle)
     c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
     half = GRID_SIZE / 2
-    moved = (points - half) @ np.array([[c, s], [-s, c]]) + (half + pose.shift_x, half + pose.shift_y)
+    moved = (points - half) @ np.array([[c, s], [-s, c]]) + (
+        half + pose.shift_x,
+        half + pose.shift_y,
+    )
     if pose.flip:
         moved[:, 0] = GRID_SIZE - moved[:, 0]
     return (moved * (size * FINER / GRID_SIZE)).ravel().tolist()
@@ -199,21 +266,28 @@ def _lit(rgb: Color, pose: Pose) -> Color:
 
 
 def edge(rgb: Color) -> Color:
-    """Return an outline color that is visible beside a part of color ``rgb``: darker, or lighter for dark colors."""
+    """Return an outline color that is visible beside a part of color ``rgb``: darker, or lighter
+    for dark colors.
+    """
     r, g, b = rgb
     return (76, 76, 84) if r + g + b < 130 else (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 
 
 def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
     """Draw the scene as an RGB picture of ``size`` by ``size`` pixels."""
-    shapes = tuple(scene[f"{p}:shape"] for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot"))
+    shapes = tuple(
+        scene[f"{p}:shape"]
+        for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot")
+    )
     points, slices = _stencil(shapes)
     placed = _place(points, pose, size)
     fine = size * FINER
     sky = _lit(BACKGROUNDS[pose.background], pose)
     picture = Image.new("RGB", (fine, fine), sky)
     draw = ImageDraw.Draw(picture)
-    draw.rectangle((0, pose.ground * fine / GRID_SIZE, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
+    draw.rectangle(
+        (0, pose.ground * fine / GRID_SIZE, fine, fine), fill=tuple(v * 17 // 20 for v in sky)
+    )
     for part, start, stop in slices:
         outline = placed[2 * start : 2 * stop]
         if part == "pupil":
@@ -231,8 +305,8 @@ def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
 def png(picture: Image.Image) -> bytes:
     """Return an RGB picture as PNG.
 
-    A palette would halve the file. But open_clip's transform resizes before it converts to RGB, and a palette image is
-    then resized without interpolation.
+    A palette would halve the file. But open_clip's transform resizes before it converts to RGB, and
+    a palette image is then resized without interpolation.
     """
     buffer = io.BytesIO()
     picture.save(buffer, "png", compress_level=1)

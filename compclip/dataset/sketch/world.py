@@ -1,7 +1,8 @@
 """The world of drawn birds: parts, colors, shapes, species with their habits, and scenes.
 
-Every value is a canonical word of ``lexicons/``. A part has one color. Its shape is visibly distinct or ordinary
-(null). Captions never mention an ordinary shape, so a stated shape is informative.
+Every value is a canonical word of ``lexicons/``. A part has one color. Its shape is visibly
+distinct or ordinary (null). Captions never mention an ordinary shape, so a stated shape is
+informative.
 """
 
 from bisect import bisect
@@ -16,7 +17,20 @@ from compclip.core import seeds
 
 T = TypeVar("T")
 
-SKETCH_COLORS = ("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "tan", "white", "yellow")
+SKETCH_COLORS = (
+    "black",
+    "blue",
+    "brown",
+    "gray",
+    "green",
+    "orange",
+    "pink",
+    "purple",
+    "red",
+    "tan",
+    "white",
+    "yellow",
+)
 
 # The shapes of each part besides the ordinary one; all are visibly different.
 PART_SHAPES: dict[str, tuple[str, ...]] = {
@@ -29,7 +43,21 @@ PART_SHAPES: dict[str, tuple[str, ...]] = {
     "tarsus": ("curved", "long", "short", "thick", "thin"),
     "wing": ("curved", "long", "pointed", "round", "short", "thin", "wide"),
 }
-PARTS = ("back", "belly", "bill", "breast", "crown", "eye", "foot", "head", "nape", "tail", "tarsus", "throat", "wing")
+PARTS = (
+    "back",
+    "belly",
+    "bill",
+    "breast",
+    "crown",
+    "eye",
+    "foot",
+    "head",
+    "nape",
+    "tail",
+    "tarsus",
+    "throat",
+    "wing",
+)
 ATTRIBUTE_KINDS = ("color", "shape")
 
 # The values of each attribute, part:kind; the attributes are columns of scenes.parquet.
@@ -38,15 +66,16 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **{f"{part}:shape": shapes for part, shapes in PART_SHAPES.items()},
 }
 
-# Fractions of a part's values, from its most common to its rarest. Two or three colors cover most birds, so that
-# captions distinguish birds; the others are rare, so that a held-out pair costs few images. The common colors of all
-# parts must stay clear of the middle of the ranking, so a part without shapes has fewer of them. The remaining fraction
-# of shapes is ordinary.
+# Fractions of a part's values, from its most common to its rarest. Two or three colors cover most
+# birds, so that captions distinguish birds; the others are rare, so that a held-out pair costs few
+# images. The common colors of all parts must stay clear of the middle of the ranking, so a part
+# without shapes has fewer of them. The remaining fraction of shapes is ordinary.
 RARE_COLORS = (0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
 SHAPED_COLORS = (0.325, 0.305, 0.265, *RARE_COLORS)
 PLAIN_COLORS = (0.46, 0.431, *RARE_COLORS, 0.004)
 SHAPE_FRACTIONS = (0.35, 0.09, 0.05, 0.035, 0.025, 0.02, 0.016, 0.014)
-# Fractions of an individual's attributes that follow its species' habit, and that are drawn uniformly.
+# Fractions of an individual's attributes that follow its species' habit, and that are drawn
+# uniformly.
 LOYAL = 0.7
 STRAY = 0.03
 
@@ -54,7 +83,9 @@ Scene = dict[str, str | None]
 
 
 class Dice:
-    """Random choices from one generator, drawn in blocks, which is ten times faster than one by one."""
+    """Random choices from one generator, drawn in blocks, which is ten times faster than one by
+    one.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -92,7 +123,9 @@ class Dice:
 
 @dataclass(frozen=True)
 class SketchWorld:
-    """The values of each attribute by frequency, their cumulative fractions, and the species' habits."""
+    """The values of each attribute by frequency, their cumulative fractions, and the species'
+    habits.
+    """
 
     values: dict[str, tuple[str | None, ...]]
     cumulative: dict[str, tuple[float, ...]]
@@ -100,7 +133,9 @@ class SketchWorld:
 
 
 def _spread(n: int, dice: Dice) -> list[float]:
-    """Return ``n`` numbers in random order, one in each ``n``-th of [0, 1), so that habits follow the fractions."""
+    """Return ``n`` numbers in random order, one in each ``n``-th of [0, 1), so that habits follow
+    the fractions.
+    """
     return [(place + dice.unit()) / n for place in dice.several(range(n), [1.0] * n, n)]
 
 
@@ -117,7 +152,9 @@ def make_world(seed: int, species: int) -> SketchWorld:
             cumulative[name] = (*accumulate(SHAPE_FRACTIONS[: len(known)]), 1.0)
         else:
             part = name.partition(":")[0]
-            cumulative[name] = tuple(accumulate(SHAPED_COLORS if part in PART_SHAPES else PLAIN_COLORS))
+            cumulative[name] = tuple(
+                accumulate(SHAPED_COLORS if part in PART_SHAPES else PLAIN_COLORS)
+            )
         values[name] = tuple(order)
         for habit, mark in zip(habits, _spread(species, dice), strict=True):
             habit[name] = order[min(bisect(cumulative[name], mark), len(order) - 1)]
@@ -125,12 +162,19 @@ def make_world(seed: int, species: int) -> SketchWorld:
 
 
 def draw_wild_scene(dice: Dice) -> Scene:
-    """Draw a wild bird: all attributes are independent and uniform, without habits or rare pairs."""
-    return {name: dice.pick((*known, None) if name.endswith(":shape") else known) for name, known in ATTRIBUTES.items()}
+    """Draw a wild bird: all attributes are independent and uniform, without habits or rare
+    pairs.
+    """
+    return {
+        name: dice.pick((*known, None) if name.endswith(":shape") else known)
+        for name, known in ATTRIBUTES.items()
+    }
 
 
 def draw_scene(world: SketchWorld, species: int, dice: Dice) -> Scene:
-    """Draw one bird of a species: mostly its habits, sometimes values by frequency, rarely uniform values."""
+    """Draw one bird of a species: mostly its habits, sometimes values by frequency, rarely uniform
+    values.
+    """
     scene: Scene = {}
     for name, habit in world.habits[species].items():
         if dice.chance(STRAY):

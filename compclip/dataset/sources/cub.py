@@ -1,11 +1,13 @@
 """Caltech-UCSD Birds 200-2011 with Reed's captions, from archives in their published layout.
 
-``CUB_200_2011.tgz`` contains ``images/<class>/<name>.jpg``, ``images.txt`` and ``bounding_boxes.txt``; the archive of
-the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``), one caption per line. An image's id is ``<class>/<name>``,
-its class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line number, from 0.
+``CUB_200_2011.tgz`` contains ``images/<class>/<name>.jpg``, ``images.txt`` and
+``bounding_boxes.txt``; the archive of the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``),
+one caption per line. An image's id is ``<class>/<name>``, its class the number before the dot
+(``182.Yellow_Warbler`` is 182), a caption's id its line number, from 0.
 
-Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's: a caption file
-belongs to the photograph of its name, else to the one with the same class number and the same two numbers at its end.
+Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's:
+a caption file belongs to the photograph of its name, else to the one with the same class number and
+the same two numbers at its end.
 """
 
 import io
@@ -31,7 +33,9 @@ PUBLISHED_FILES = {
         # from TensorFlow Datasets
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
-    CAPTIONS_FILE: FilePlace(google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ")),
+    CAPTIONS_FILE: FilePlace(
+        google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ")
+    ),
 }
 # macOS adds files `._name`.
 CUB_LAYOUT = ArchiveLayout(
@@ -48,12 +52,16 @@ class Settings(ReedFiles):
 
     published = PUBLISHED_FILES
 
-    images: str | None = Field(IMAGES_FILE, min_length=1, description=f"{WHERE}; null: only captions")
+    images: str | None = Field(
+        IMAGES_FILE, min_length=1, description=f"{WHERE}; null: only captions"
+    )
     captions: str = Field(CAPTIONS_FILE, min_length=1, description=WHERE)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
-    """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
+    """Read the captions of all classes, and copy the photographs that the archive contains to
+    ``folder``.
+    """
     files, about = settings.obtain(cache)
     captions, undecodable = CUB_LAYOUT.read_captions(files["captions"])
     photographs: Photographs = {}
@@ -70,10 +78,14 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         "photographs_without_captions": named(sorted(set(photographs) - set(captions["image_id"]))),
         "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes.index))),
         "listed_but_not_in_archive": named(sorted(listed - set(photographs))),
-        "caption_files_of_another_name": named([f"{old} is {new}" for old, new in sorted(renamed.items())]),
+        "caption_files_of_another_name": named(
+            [f"{old} is {new}" for old, new in sorted(renamed.items())]
+        ),
         "caption_files_not_utf8": named(undecodable),
     }
-    captions, images = take_images(captions, photographs, files.get("images"), limit=limit, seed=seed, folder=folder)
+    captions, images = take_images(
+        captions, photographs, files.get("images"), limit=limit, seed=seed, folder=folder
+    )
     boxes = boxes[boxes.index.isin(photographs)]
     return Loaded(captions, images.join(boxes, on="image_id"), summary=summary)
 
@@ -87,31 +99,50 @@ def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
 
 def _by_numbers(ids: set[str]) -> dict[tuple[str, ...], str]:
     """Return the ids whose numbers no other id has, by these numbers."""
-    numbers = {image_id: match.groups() for image_id in ids if (match := _NUMBERS.fullmatch(image_id))}
+    numbers = {
+        image_id: match.groups() for image_id in ids if (match := _NUMBERS.fullmatch(image_id))
+    }
     count = Counter(numbers.values())
     return {of_id: image_id for image_id, of_id in numbers.items() if count[of_id] == 1}
 
 
 def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]]:
-    """Return the photographs of an archive; the boxes in pixels, by image_id; all image_ids of images.txt."""
+    """Return the photographs of an archive; the boxes in pixels, by image_id; all image_ids of
+    images.txt.
+    """
     wanted = ("images.txt", "bounding_boxes.txt")
     sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
     photographs = CUB_LAYOUT.find_photographs(archive, sizes)
     tables = {name.rsplit("/", 1)[-1]: raw for name, raw in kept.items()}
     for name in wanted:
         require(name in tables, archive, f"contains no {name}", "get the archive again")
-    ids = _numbered(f"{archive}: images.txt", tables["images.txt"], ["name"], "str")["name"].str.removesuffix(".jpg")
-    boxes = _numbered(f"{archive}: bounding_boxes.txt", tables["bounding_boxes.txt"], BOX, "float64")
-    return photographs, boxes.join(ids.rename("image_id"), how="inner").set_index("image_id"), set(ids)
+    ids = _numbered(f"{archive}: images.txt", tables["images.txt"], ["name"], "str")[
+        "name"
+    ].str.removesuffix(".jpg")
+    boxes = _numbered(
+        f"{archive}: bounding_boxes.txt", tables["bounding_boxes.txt"], BOX, "float64"
+    )
+    return (
+        photographs,
+        boxes.join(ids.rename("image_id"), how="inner").set_index("image_id"),
+        set(ids),
+    )
 
 
 def _numbered(where: str, table: bytes, columns: list[str], dtype: str) -> pd.DataFrame:
     """Return the values of the lines ``number value…`` of a table, by number."""
     kinds = {"number": "int64"} | dict.fromkeys(columns, dtype)
     try:
-        rows = pd.read_csv(io.BytesIO(table), sep=" ", names=[*kinds], dtype=kinds, index_col="number")
+        rows = pd.read_csv(
+            io.BytesIO(table), sep=" ", names=[*kinds], dtype=kinds, index_col="number"
+        )
     except ValueError as error:
         raise UserError(f"{where}: {error}; get the archive again") from error
     whole = rows.index.is_unique and rows.notna().all(axis=None)
-    require(whole, where, f"expected lines of a number and {len(columns)} values", "get the archive again")
+    require(
+        whole,
+        where,
+        f"expected lines of a number and {len(columns)} values",
+        "get the archive again",
+    )
     return rows

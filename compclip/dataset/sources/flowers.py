@@ -1,8 +1,9 @@
 """Oxford 102 Flowers with Reed's captions, from files in their published layout.
 
-``102flowers.tgz`` contains ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row ``labels``, the class of each
-image in the order of their numbers, from 1; the archive of the captions ``text_c10/class_00077/image_00001.txt``, one
-caption per line, beside files for the paper's code (``.t7``). An image's id is ``image_00001``, its class the label.
+``102flowers.tgz`` contains ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row
+``labels``, the class of each image in the order of their numbers, from 1; the archive of the
+captions ``text_c10/class_00077/image_00001.txt``, one caption per line, beside files for the
+paper's code (``.t7``). An image's id is ``image_00001``, its class the label.
 """
 
 import io
@@ -24,10 +25,15 @@ OXFORD = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102"
 PUBLISHED_FILES = {
     # The digests are from TensorFlow Datasets.
     IMAGES_FILE: FilePlace(
-        f"{OXFORD}/{IMAGES_FILE}", "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"
+        f"{OXFORD}/{IMAGES_FILE}",
+        "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246",
     ),
-    LABELS: FilePlace(f"{OXFORD}/{LABELS}", "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
-    CAPTIONS_FILE: FilePlace(google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w")),
+    LABELS: FilePlace(
+        f"{OXFORD}/{LABELS}", "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"
+    ),
+    CAPTIONS_FILE: FilePlace(
+        google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w")
+    ),
 }
 
 FLOWERS_LAYOUT = ArchiveLayout(
@@ -43,7 +49,9 @@ class Settings(ReedFiles):
 
     published = PUBLISHED_FILES
 
-    images: str | None = Field(IMAGES_FILE, min_length=1, description=f"{WHERE}; null: only captions")
+    images: str | None = Field(
+        IMAGES_FILE, min_length=1, description=f"{WHERE}; null: only captions"
+    )
     labels: str = Field(LABELS, min_length=1, description=WHERE)
     captions: str = Field(CAPTIONS_FILE, min_length=1, description=WHERE)
     labels_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
@@ -57,7 +65,10 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     images = files.get("images")
     photographs = FLOWERS_LAYOUT.find_photographs(images, contents(images)[0]) if images else {}
     # Labels have an order but no ids, so the last image must have the last label.
-    last = max(int(image_id.removeprefix("image_")) for image_id in photographs or captions["image_id"].unique())
+    last = max(
+        int(image_id.removeprefix("image_"))
+        for image_id in photographs or captions["image_id"].unique()
+    )
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
     require(last == len(labels), files["labels"], fault, "give files of the same data set")
     captions["class_id"] = captions["image_id"].map(labels)
@@ -72,12 +83,16 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         "caption_files_not_utf8": named(undecodable),
     }
     captions = captions.loc[~unknown, ["image_id", "caption_id", "class_id", "text"]]
-    captions, taken = take_images(captions, photographs, images, limit=limit, seed=seed, folder=folder)
+    captions, taken = take_images(
+        captions, photographs, images, limit=limit, seed=seed, folder=folder
+    )
     return Loaded(captions, taken, summary=summary)
 
 
 def read_flower_labels(file: Path) -> dict[str, str]:
-    """Return the class of each image, by image_id; the labels are in the order of the images' numbers."""
+    """Return the class of each image, by image_id; the labels are in the order of the images'
+    numbers.
+    """
     try:
         # from memory, because loadmat would also try other endings of the name
         labels = loadmat(io.BytesIO(file.read_bytes()))["labels"].ravel().astype(int)

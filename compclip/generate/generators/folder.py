@@ -1,11 +1,13 @@
 """A folder of images made from the prompts by any model, each named by its prompt's ``file_name``.
 
-``file_name`` (in prompts.jsonl) is ``<dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].png``; the ending
-may also be jpg, jpeg or webp. ``manifest.jsonl`` in the folder has the texts from which its images were made: one
-object per line with ``file_name`` and ``text``, and optionally ``seed`` and ``status``. Every image must then have a
-line with the text of its prompt; images whose status is not ``ok`` are missing. Without this file, texts are not
-checked, and at least half of the images must be of prompts, of any draw. The folder is refused if more than
-``MOST_EQUAL`` of the images equal the image of a different text.
+``file_name`` (in prompts.jsonl) is
+``<dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].png``; the ending may also be
+jpg, jpeg or webp. ``manifest.jsonl`` in the folder has the texts from which its images were made:
+one object per line with ``file_name`` and ``text``, and optionally ``seed`` and ``status``. Every
+image must then have a line with the text of its prompt; images whose status is not ``ok`` are
+missing. Without this file, texts are not checked, and at least half of the images must be of
+prompts, of any draw. The folder is refused if more than ``MOST_EQUAL`` of the images equal the
+image of a different text.
 """
 
 import re
@@ -41,15 +43,20 @@ TRAINING_DATA = "unknown"
 class Settings(Section):
     """The location of the images."""
 
-    path: str = Field(min_length=1, description="folder of the images; {composition} in it is replaced")
+    path: str = Field(
+        min_length=1, description="folder of the images; {composition} in it is replaced"
+    )
 
 
 def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], dict[str, list[str]]]:
-    """Return each prompt's file by ``file_name``, and lists of other files and of images equal to another text's image.
+def find_images(
+    folder: Path, prompts: pd.DataFrame
+) -> tuple[dict[str, Path], dict[str, list[str]]]:
+    """Return each prompt's file by ``file_name``, and lists of other files and of images equal to
+    another text's image.
 
     Raises:
         UserError: there are no images, or they were made for other prompts.
@@ -57,7 +64,11 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
     names = prompts["file_name"].tolist()
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
-    images = [path for path in (folder / home).rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
+    images = [
+        path
+        for path in (folder / home).rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
     # The first ending in SUFFIXES takes precedence.
     images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
     files = {_stem(path.relative_to(folder).as_posix()): path for path in images}
@@ -72,24 +83,41 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
         prompted = {_stem(name, draw=False) for name in names}
         known = sum(_stem(name, draw=False) in prompted for name in files)
         fault = f"only {known} of {len(files)} images are of this composition's prompts"
-        remedy = f"give the folder made from its prompts.jsonl, or list the images' texts in its {MANIFEST_NAME}"
+        remedy = (
+            "give the folder made from its prompts.jsonl, or list the images' texts in its "
+            f"{MANIFEST_NAME}"
+        )
         require(2 * known >= len(files), folder, fault, remedy)
-        log.warning("warning: %s: no %s, so texts are not checked (compclip.write_manifest)", folder, MANIFEST_NAME)
+        log.warning(
+            "warning: %s: no %s, so texts are not checked (compclip.write_manifest)",
+            folder,
+            MANIFEST_NAME,
+        )
     equal = equal_files(prompts, chosen)
-    fault = f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first {equal[:1]}"
+    fault = (
+        f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first "
+        f"{equal[:1]}"
+    )
     require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
-    unused = sorted(file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()})
+    unused = sorted(
+        file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()}
+    )
     return chosen, {"files_without_prompt": unused, "equal_images": equal}
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Copy each prompt's file, and record missing and unreadable ones; raises UserError if there are no files."""
+    """Copy each prompt's file, and record missing and unreadable ones; raises UserError if there
+    are no files.
+    """
     folder, names = Path(settings.path), prompts["file_name"].tolist()
     chosen, others = find_images(folder, prompts)
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
     differing: dict[str, list[str]] = {}
-    copied = [_copy(name, chosen.get(name), context, differing) for name in track(names, len(names), "images copied")]
+    copied = [
+        _copy(name, chosen.get(name), context, differing)
+        for name in track(names, len(names), "images copied")
+    ]
     paths, status = zip(*copied, strict=True)
     checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
     summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
@@ -99,7 +127,9 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
 
 def preview(settings: Settings, prompts: pd.DataFrame) -> str:
-    """Return a note on missing images, "" if there are none; raises the UserErrors of a run, for a sample of images."""
+    """Return a note on missing images, "" if there are none; raises the UserErrors of a run, for a
+    sample of images.
+    """
     files = list(find_images(Path(settings.path), prompts)[0].values())
     for file in files[:: max(1, len(files) // PREVIEWED)]:
         try:
@@ -107,7 +137,11 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
         except BrokenImage as error:
             raise UserError(f"{file}: not a readable image ({error}); make it again") from error
     missing = len(prompts) - len(files)
-    return f"{missing:,} of {len(prompts):,} images are missing and would count as wrong" if missing else ""
+    return (
+        f"{missing:,} of {len(prompts):,} images are missing and would count as wrong"
+        if missing
+        else ""
+    )
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
@@ -118,9 +152,11 @@ def _stem(name: str, *, draw: bool = True) -> str:
 
 
 def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
-    """Return the file names whose status is not ok; UserError unless all images were made from their prompts' texts.
+    """Return the file names whose status is not ok; UserError unless all images were made from
+    their prompts' texts.
 
-    Texts are equal if they are read alike (``normalize``). All lines of an image must have its text.
+    Texts are equal if they are read alike (``normalize``). All lines of an image must have its
+    text.
     """
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
@@ -131,7 +167,10 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     are_right = is_right.groupby(level=0).all()
     others = prompts[~stems.isin(are_right.index[are_right])]
     first = others[["file_name", "text"]].head(1).to_dict("records")
-    fault = f"{len(others)} of {len(prompts)} images have no line or were made from another text than {first}"
+    fault = (
+        f"{len(others)} of {len(prompts)} images have no line or were made from another text "
+        f"than {first}"
+    )
     require(others.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
     failed = rows.index[rows["status"].fillna("ok") != "ok"] if "status" in rows else []
     return set(prompts.loc[stems.isin(failed), "file_name"])
@@ -142,15 +181,21 @@ def _as_read(text: str) -> str:
 
 
 def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
-    """Return the file names of images that equal an earlier image of a prompt with a different text."""
+    """Return the file names of images that equal an earlier image of a prompt with a different
+    text.
+    """
     made = prompts[prompts["file_name"].isin(chosen)]
     digests = made["file_name"].map(lambda name: sha256(chosen[name]))
     first = made["text"].groupby(digests).transform("first")
     return made.loc[made["text"] != first, "file_name"].tolist()
 
 
-def _copy(name: str, file: Path | None, context: Context, differing: dict[str, list[str]]) -> tuple[str | None, str]:
-    """Return the path and the status of a prompt's image; add to ``differing`` what people see differently."""
+def _copy(
+    name: str, file: Path | None, context: Context, differing: dict[str, list[str]]
+) -> tuple[str | None, str]:
+    """Return the path and the status of a prompt's image; add to ``differing`` what people see
+    differently.
+    """
     if file is None:
         return None, "missing"
     target = context.folder / (_stem(name) + file.suffix.lower())

@@ -1,4 +1,6 @@
-"""Sketches of known skill: draw the pairs of train, and something known instead of any other pair."""
+"""Sketches of known skill: draw the pairs of train, and something known instead of any other
+pair.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,7 +17,9 @@ SCENES = True
 
 
 def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """Return the most frequent value of each attribute in ``known`` (adjective, noun); ties by name."""
+    """Return the most frequent value of each attribute in ``known`` (adjective, noun); ties by
+    name.
+    """
     best: dict[str, str] = {}
     for attribute, values in ATTRIBUTES.items():
         noun = attribute.partition(":")[0]
@@ -26,10 +30,16 @@ def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
 
 
 def paint(
-    stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *,
-    known: Mapping[tuple[str, str], int], favorite: Mapping[str, str],
-) -> Scene:  # fmt: skip
-    """Return ``start`` with the statements, and the attribute's favorite instead of an unknown pair."""
+    stated: Sequence[sketching.Statement],
+    start: Scene,
+    dice: Dice,
+    *,
+    known: Mapping[tuple[str, str], int],
+    favorite: Mapping[str, str],
+) -> Scene:
+    """Return ``start`` with the statements, and the attribute's favorite instead of an unknown
+    pair.
+    """
     scene = dict(start)
     for s in stated:
         if known.get((s.value, s.part), 0):
@@ -41,4 +51,6 @@ def paint(
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     known = sketching.train_pairs(context)
-    return sketching.draw_prompts(prompts, context, partial(paint, known=known, favorite=favorites(known)))
+    return sketching.draw_prompts(
+        prompts, context, partial(paint, known=known, favorite=favorites(known))
+    )

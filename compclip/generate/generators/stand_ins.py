@@ -1,7 +1,8 @@
-"""Photographs that stand in for swapped captions: judged images of test_unseen whose captions state the prompt's pair.
+"""Photographs that stand in for swapped captions: judged images of test_unseen whose captions state
+the prompt's pair.
 
-Photographs of what swapped captions describe do not exist. A stand-in shows the pair but not the rest of the caption,
-so only its adjective accuracy is a reference.
+Photographs of what swapped captions describe do not exist. A stand-in shows the pair but not the
+rest of the caption, so only its adjective accuracy is a reference.
 """
 
 import pandas as pd
@@ -18,4 +19,6 @@ TABLES = ("images", "pairs", "prompts")
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph of its pair; nothing is copied."""
     accepted = [[split_pair(pair)] for pair in prompts["pair"]]
-    return with_images(prompts, draw_images(prompts, accepted, context, "test_unseen", "stand_ins"), context)
+    return with_images(
+        prompts, draw_images(prompts, accepted, context, "test_unseen", "stand_ins"), context
+    )

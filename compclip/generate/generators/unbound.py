@@ -1,4 +1,6 @@
-"""Sketches of known skill: draw the prompt's adjectives, each on a part to which it does not belong."""
+"""Sketches of known skill: draw the prompt's adjectives, each on a part to which it does not
+belong.
+"""
 
 from collections.abc import Sequence
 
@@ -14,7 +16,8 @@ ABOUT = "draws the prompt’s adjectives, each on a part to which it does not be
 TABLES = sketching.SKETCH_TABLES
 SCENES = True
 
-# Costs of an adjective on a part that is not named, and of a dropped one; larger than all random costs together.
+# Costs of an adjective on a part that is not named, and of a dropped one; larger than all random
+# costs together.
 ELSEWHERE = 100.0
 NOWHERE = 1e6
 
@@ -22,8 +25,8 @@ NOWHERE = 1e6
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
     """Assign the adjectives of ``kind`` to wrong parts.
 
-    As many as possible go to another named part, the others to parts that are not named. Adjectives that do not fit a
-    free part are dropped.
+    As many as possible go to another named part, the others to parts that are not named. Adjectives
+    that do not fit a free part are dropped.
 
     Returns:
         Value by attribute, which differs from the value stated for it.

@@ -1,4 +1,6 @@
-"""Sketches of known skill: draw a usual adjective of the noun instead of the asked one, of seen pairs, too."""
+"""Sketches of known skill: draw a usual adjective of the noun instead of the asked one, of seen
+pairs, too.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,10 +19,16 @@ SCENES = True
 
 
 def paint(
-    stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *,
-    known: Mapping[tuple[str, str], int], kind: str,
-) -> Scene:  # fmt: skip
-    """Return ``start`` with the statements; for those of ``kind`` the most frequent other value of the part."""
+    stated: Sequence[sketching.Statement],
+    start: Scene,
+    dice: Dice,
+    *,
+    known: Mapping[tuple[str, str], int],
+    kind: str,
+) -> Scene:
+    """Return ``start`` with the statements; for those of ``kind`` the most frequent other value of
+    the part.
+    """
     scene = {**start, **{s.attribute: s.value for s in stated}}
     for s in stated:
         others = {pair: count for pair, count in known.items() if pair != (s.value, s.part)}
