@@ -176,7 +176,11 @@ class SplitConfig(Section):
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
     )
     prompts: PromptRule
-    draws: Count = Field(1, ge=1, description="images to be made for each prompt")
+    draws: Count = Field(
+        1,
+        ge=1,
+        description="images to be made for each prompt; up to three times as many of matched seen ones",
+    )
     per_image: Count | None = Field(
         None,
         ge=1,
