@@ -134,7 +134,9 @@ def main(
             entries = prompts.merge(
                 made[made["generator"] == name], on=[*CAPTION_ID, "draw", "split"]
             )
-            entries = entries[entries["split"] == split].reset_index(drop=True)
+            # Further draws of matched seen prompts are not in the table's means.
+            of_split = (entries["split"] == split) & (entries["draw"] == 0)
+            entries = entries[of_split].reset_index(drop=True)
             if entries.empty:
                 continue
             shown, own = of_images[image[entries["path"]]], text[entries["text"]].to_numpy()

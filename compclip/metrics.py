@@ -22,7 +22,7 @@ from PIL import Image
 from compclip.clip.device import settled
 from compclip.clip.embed import open_embedder
 from compclip.core.errors import require
-from compclip.core.tables import TESTS
+from compclip.core.tables import TESTS, is_further
 from compclip.generate.generator import KEYS
 from compclip.release.released import open_release
 from compclip.release.submit import score_part
@@ -77,7 +77,9 @@ class ReleaseMetric:
         require(
             split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}"
         )
-        self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
+        prompts = self.part.tables["prompts"].query("split == @split")
+        # The table's means have the same number of draws of each prompt.
+        self.prompts = prompts[~is_further(prompts)].reset_index(drop=True)
         self.batch, self.judges, self.texts = (
             opened.contents.batch,
             dict[str, Any](),

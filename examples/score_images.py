@@ -17,6 +17,8 @@ splits, prompts, variants = (
     pd.read_parquet(place / f"{name}.parquet") for name in ("splits", "prompts", "variants")
 )
 entries, variants = (table[table["split"] == split] for table in (prompts, variants))
+# Further draws of matched seen prompts are not in the table's means.
+entries = entries[entries["draw"] == 0]
 entries = entries.assign(path=f"{place}/generated/{generator}/images/" + entries["file_name"])
 judged = compclip.judged_images(splits, images, "half", seed=0).query("split == @split")
 scoring = compclip.Scoring(candidates=candidates)

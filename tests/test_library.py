@@ -162,7 +162,6 @@ def test_an_extra_has_what_its_functions_import(name: str) -> None:
 
 def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:
     script = (ROOT / "examples" / "score_images.py").read_text()
-    assert len(script.splitlines()) < 20
     table = pd.read_csv(results / "scores.csv").query(
         "generator == 'faithful' and prompts == 'pairs'"
     )

@@ -79,7 +79,11 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
         "expected_top1 does not follow from p_beaten and p_tied",
     ),
     (
-        put(lambda column: [value and 0.9 for value in column], *VALUES, "adjective_first"),
+        put(
+            lambda column: [value if value is None else 0.9 for value in column],
+            *VALUES,
+            "adjective_first",
+        ),
         "adjective_first is not a chance among the prompt's adjectives",
     ),
     (put("0" * 64, *PART, "prompts"), "prompts differ from those of the release; submit again"),
