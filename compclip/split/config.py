@@ -179,7 +179,8 @@ class SplitConfig(Section):
     draws: Count = Field(
         1,
         ge=1,
-        description="images to be made for each prompt; up to three times as many of matched seen ones",
+        description="images to be made for each prompt; up to three times as many of matched seen "
+        "ones",
     )
     per_image: Count | None = Field(
         None,
