@@ -47,6 +47,17 @@ from workflow_scripts.layout import Layout
 from workflow_scripts.workflow.config import read_config
 
 DOCUMENT = ROOT / "docs" / "styles.md"
+EACH_GENERATOR = ROOT / "docs" / "styles.csv"
+# Columns of docs/styles.csv, by what they are called here.
+PERCENTAGES = {
+    "seen": "draws_seen_pairs",
+    "truth": "truth",
+    "estimate": "composes",
+    "low": "same_pairs_low",
+    "high": "same_pairs_high",
+    "new_low": "new_pairs_low",
+    "new_high": "new_pairs_high",
+}
 BEGIN, END = "<!-- measured by `make styles` -->", "<!-- end of styles -->"
 MOST_PROMPTS = 1200  # of a split
 TOLERANCE = 0.02
@@ -60,7 +71,7 @@ HALF_RESAMPLES = 200  # of each law
 
 class Styles(Command):
     """Draw generators in other styles and by known laws; write what is said of them into
-    docs/styles.md.
+    docs/styles.md and docs/styles.csv.
     """
 
     config: Path = Field(
@@ -345,10 +356,6 @@ def measured_world(about: tuple[Layout, Sequence[str], int, Styles, int]) -> pd.
     )
 
 
-def interval_text(low: float, high: float) -> str:
-    return f"[{100 * low:.0f}, {100 * high:.0f}]"
-
-
 def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
     """Yield a table of errors and coverage by law or style, of generators that draw enough seen
     pairs.
@@ -368,26 +375,15 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
         yield f"| {name} | {len(whole)} | {errors} | {covers} | {len(rows):,} | {wrong} |"
 
 
-def all_lines(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each generator."""
-    yield (
-        "| composition | style | law | seen pairs | truth | composes | same pairs | new pairs | "
-        "verdict |"
-    )
-    yield "|:--|:--|:--|--:|--:|--:|--:|--:|:--|"
+def each_generator(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each generator, of all its held-out prompts; fractions in %."""
     whole = table[~table["half"] & (table["split"] == HELD_OUT)]
-    for row in whole.to_dict("records"):
-        numbers = [f"{100 * row[name]:.0f}" for name in ("seen", "truth", "estimate")]
-        ends = [
-            interval_text(row["low"], row["high"]),
-            interval_text(row["new_low"], row["new_high"]),
-        ]
-        verdict = (row["verdict"] or "–") + (" (wrong)" if row["wrong"] else "")
-        yield (
-            "| "
-            + " | ".join([row["composition"], row["style"], row["law"], *numbers, *ends, verdict])
-            + " |"
-        )
+    shown = whole[["composition", "style", "law"]].copy()
+    for column, name in PERCENTAGES.items():
+        shown[name] = (100 * whole[column]).round(1)
+    shown["verdict"] = whole["verdict"]
+    shown["wrong"] = whole["wrong"]
+    return shown
 
 
 def targets(table: pd.DataFrame) -> Mapping[str, float]:
@@ -436,11 +432,11 @@ def main(command: Styles) -> None:
     lines += [f"- {name}: {100 * value:.1f} %" for name, value in targets(table).items()]
     for by in ("style", "law"):
         lines += ["", *summary(table, by)]
-    lines += ["", *all_lines(table)]
     if not command.quick:
         text = DOCUMENT.read_text(encoding="utf-8")
         before, after = text.split(BEGIN)[0], text.split(END)[1]
         write_text(before + "\n".join([BEGIN, "", *lines, "", END]) + after, DOCUMENT)
+        each_generator(table).to_csv(EACH_GENERATOR, index=False, lineterminator="\n")
     print("\n".join(lines))
 
 
