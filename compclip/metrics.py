@@ -77,9 +77,7 @@ class ReleaseMetric:
         require(
             split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}"
         )
-        prompts = self.part.tables["prompts"].query("split == @split")
-        # The table's means have the same number of draws of each prompt.
-        self.prompts = prompts[~is_further(prompts)].reset_index(drop=True)
+        self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
         self.batch, self.judges, self.texts = (
             opened.contents.batch,
             dict[str, Any](),
@@ -160,7 +158,9 @@ class ReleaseMetric:
             scored = score_part(
                 self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split]
             )
-            return scored[self.split].table[self.column].mean()
+            table = scored[self.split].table
+            # As in the table of a run, all prompts have the same number of draws.
+            return table.loc[~is_further(table), self.column].mean()
 
         with settled(self.threads):
             scores = [mean_by(judge) for judge in self.judges]
