@@ -12,9 +12,10 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import norm
 from tqdm import tqdm
 
@@ -22,6 +23,7 @@ from compclip.core.code import ROOT
 from compclip.stats.estimates import ScoreDifference, ScoreEstimate, compare_scores, estimate_score
 
 DOCUMENT = ROOT / "docs" / "intervals.md"
+EACH_WORLD = ROOT / "docs" / "intervals.csv"
 BEGIN = "<!-- measured by `make intervals` -->"
 TRIALS = 2000
 Interval = tuple[float | None, float | None]  # None: the trial has none
@@ -193,40 +195,67 @@ SCORE_WORLDS = {
 }
 
 
-def rows(worlds: dict[str, World]) -> Iterator[str]:
-    """Yield the lines of a table."""
-    ends = ["covered, %", "below, %", "above, %", "width"]
-    head = [
-        "scores",
-        "truth, %",
-        f"new pairs: {ends[0]}",
-        *ends[1:],
-        f"same pairs: {ends[0]}",
-        *ends[1:],
-    ]
-    yield "| " + " | ".join([*head, "mean, %"]) + " |"
-    yield "|:--|" + "--:|" * len(head)
+# The rows of the page; docs/intervals.csv has all.
+SHOWN = (
+    "5 pairs, 50 %",
+    "10 pairs, 50 %",
+    "20 pairs, 50 %",
+    "10 pairs, ceiling, strong effects",
+    "10 pairs, floor, strong effects",
+    "10 pairs, one pair in ten at 0",
+    "10 pairs, nine pairs in ten at 0",
+    "10 pairs, 40 images",
+    "16 pairs, 1 judge",
+    "16 pairs, strong effects of judges",
+    "16 pairs, strong effects of 1 judge",
+    "10 pairs, difference",
+    "10 pairs, difference, one pair in ten lost",
+)
+
+
+def measure_worlds(worlds: dict[str, World]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each world, in %, with the coverage, the misses on both sides and the width
+    of both intervals.
+    """
     for name, world in tqdm(worlds.items(), unit="world"):
-        trials, *measured = measure_coverage(world, TRIALS)
-        cells = [name, f"{100 * world.truth:.1f}"]
-        for got in measured:
-            cells += [f"{100 * got.inside:.1f} ± {100 * got.error:.1f}"]
-            cells += [f"{100 * cell:.1f}" for cell in (got.below, got.above, got.width)]
-        cells += [
-            f"{100 * np.mean([trial.value for trial in trials if trial.value is not None]):.1f}"
+        trials, new_pairs, same_pairs = measure_coverage(world, TRIALS)
+        values = [trial.value for trial in trials if trial.value is not None]
+        row = {"scores": name, "truth": 100 * world.truth, "mean": 100 * np.mean(values)}
+        for kind, measured in (("new_pairs", new_pairs), ("same_pairs", same_pairs)):
+            row[f"{kind}_covered"] = 100 * measured.inside
+            row[f"{kind}_covered_error"] = 100 * measured.error
+            row[f"{kind}_below"] = 100 * measured.below
+            row[f"{kind}_above"] = 100 * measured.above
+            row[f"{kind}_width"] = 100 * measured.width
+        yield row
+
+
+def short_table(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the lines of the page's table."""
+    yield "| scores | truth | new pairs: covered | width | same pairs: covered | width |"
+    yield "|:--|--:|--:|--:|--:|--:|"
+    for row in table.to_dict("records"):
+        numbers = [
+            row["truth"],
+            row["new_pairs_covered"],
+            row["new_pairs_width"],
+            row["same_pairs_covered"],
+            row["same_pairs_width"],
         ]
-        yield "| " + " | ".join(cells) + " |"
+        yield " | ".join([f"| {row['scores']}", *(f"{number:.1f}" for number in numbers)]) + " |"
 
 
 def main() -> None:
+    table = pd.DataFrame(measure_worlds(SCORE_WORLDS)).round(1)
+    table.to_csv(EACH_WORLD, index=False, lineterminator="\n")
     when = (
         f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, "
-        f"{datetime.now(UTC):%Y-%m-%d}:"
+        f"{datetime.now(UTC):%Y-%m-%d}: {TRIALS:,} trials a row; in %, widths in points."
     )
-    when += f" {TRIALS:,} trials a row; ± is the Monte Carlo error; widths in points."
-    tables = ["", *rows(SCORE_WORLDS), ""]
+    shown = table[table["scores"].isin(SHOWN)]
     text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]
-    DOCUMENT.write_text("\n".join([text + BEGIN, "", when, *tables]), encoding="utf-8")
+    lines = [text + BEGIN, "", when, "", *short_table(shown), ""]
+    DOCUMENT.write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
