@@ -166,10 +166,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 
 
 # Asked often, so that the tests wait less.
-HURRIED = {
-    "slurm": ("--slurm-init-seconds-before-status-checks", "2"),
-    "generic": ("--seconds-between-status-checks", "2"),
-}
+HURRIED = ("--slurm-init-seconds-before-status-checks", "2")
 
 
 class ClusterProject(Project):
@@ -179,7 +176,7 @@ class ClusterProject(Project):
         """What a user types, in more of a hurry."""
         return (
             *("snakemake", "--workflow-profile", f"profiles/{profile}", "--configfile", config),
-            *(*HURRIED[profile], "--latency-wait", "20", *arguments, "--", target),
+            *(*HURRIED, "--latency-wait", "20", *arguments, "--", target),
         )
 
     def submit(

@@ -88,9 +88,7 @@ def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, ran
     asked = {}
     for job in range(1, printed[1].stop):
         details = slurm.details(job)
-        # The generic executor's jobs, of other tests, have none.
-        if "Comment" in details:
-            asked[re.split("_wildcards|_color", details["Comment"])[0]] = details
+        asked[re.split("_wildcards|_color", details["Comment"])[0]] = details
     judge, load = asked["rule_train_judge"], asked["rule_load_dataset"]
     assert judge["TRES"].startswith("cpu=2,mem=8000M") and judge["TresPerJob"] == "gres:gpu:1"
     assert judge["TimeLimit"] == "12:00:00"
