@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -146,10 +146,11 @@ class FoundSubgraphs:
         """
         numbers = [int(compound) for compound in compounds]
         unnamed = np.array(sorted(set(numbers) - self._names.keys()), dtype=np.int64)
-        # Compounds are numbered in the order of the texts, so those of a text are in a row.
         texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
-        for text in np.unique(texts).tolist():
-            self._name(text, unnamed[texts == text].tolist())
+        text_of = dict(zip(unnamed.tolist(), texts.tolist(), strict=True))
+        # Compounds are numbered in the order of the texts, so those of a text are in a row.
+        for text, compounds_of_text in groupby(text_of, text_of.__getitem__):
+            self._name(text, list(compounds_of_text))
         return [self._names[number] for number in numbers]
 
     def _name(self, text: int, compounds: Sequence[int]) -> None:
@@ -265,7 +266,7 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundS
             begin += len(parts.codes)
             progress.add(1)
     begins = np.cumsum([len(codes_of_text) for codes_of_text in codes])
-    # Arrays of this size are freed as soon as the next is made, to halve the peak of memory.
+    # Arrays of this size are freed early, so that fewer of them are in memory at once.
     codes = [np.concatenate(codes)]
     numbers, distinct = pd.factorize(codes.pop())
     compounds = numbers.astype(np.int32)
