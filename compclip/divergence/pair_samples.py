@@ -26,26 +26,34 @@ def pair_samples(
     ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are
     skipped.
     """
-    row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
+    row_of = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
     # Names are made for distinct pairs only: for all occurrences, they would take gigabytes.
     distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
-    kinds = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
-    ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()[kinds]
-    ranked &= occurrences["image_id"].isin(row.index).to_numpy()
-    rows = row.loc[occurrences.loc[ranked, "image_id"]].to_numpy()
-    used, kinds = np.unique(kinds[ranked], return_inverse=True)
+    pairs = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
+    is_ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()
+    counts = is_ranked[pairs]
+    counts &= occurrences["image_id"].isin(row_of.index).to_numpy()
+    rows = row_of.loc[occurrences.loc[counts, "image_id"]].to_numpy()
+    used, pairs = np.unique(pairs[counts], return_inverse=True)
     distinct = distinct.iloc[used]
     words = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
     atom_columns, atom_names = pd.factorize(words, sort=True)
-    pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
-    atom_columns, rows_of_atoms = atom_columns.reshape(2, -1)[:, kinds].ravel(), np.tile(rows, 2)
-    # Entries at the same place are added.
-    ones, of_atoms = np.ones(2 * len(rows)), (rows_of_atoms, atom_columns)
-    atoms = sparse.csr_array((ones, of_atoms), (len(row), len(atom_names)))
-    compounds = sparse.csr_array(
-        (ones[: len(rows)], (rows, pair_columns[kinds])), (len(row), len(compound_names))
+    compound_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
+    # The words of all pairs are their adjectives, then their nouns.
+    adjective_columns, noun_columns = atom_columns.reshape(2, -1)
+    atoms = _count(
+        np.tile(rows, 2),
+        np.concatenate([adjective_columns[pairs], noun_columns[pairs]]),
+        (len(row_of), len(atom_names)),
     )
+    compounds = _count(rows, compound_columns[pairs], (len(row_of), len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
+
+
+def _count(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return how often each row and column occur together."""
+    # Entries at the same place are added.
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape)
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -54,18 +62,17 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     Also returns the number of changes without an occurrence: a published swap may change other
     words.
     """
-    place = [*CAPTION_KEY, "adjective_start"]
+    key = [*CAPTION_KEY, "adjective_start"]
     rows = [
         (row.image_id, row.caption_id, change["start"], change["new_adj"])
         for row in swapped.itertuples(index=False)
         for change in row.changes
     ]
-    changes = (
-        pd.DataFrame(rows, columns=[*place, "new"])
-        .astype(pairs[place].dtypes.to_dict())
-        .drop_duplicates(place)
-    )
+    changes = pd.DataFrame(rows, columns=[*key, "new"]).drop_duplicates(key)
+    # An empty table has columns of objects, which cannot be merged with numbers.
+    changes = changes.astype(pairs[key].dtypes.to_dict())
     occurrences = pairs.merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
-    lost = len(changes) - len(changes.merge(occurrences[place].drop_duplicates(), on=place))
-    occurrences = occurrences.merge(changes, on=place, how="left")
-    return occurrences.assign(adjective=occurrences["new"].fillna(occurrences["adjective"])), lost
+    matched = changes.merge(occurrences[key].drop_duplicates(), on=key)
+    occurrences = occurrences.merge(changes, on=key, how="left")
+    adjective = occurrences["new"].fillna(occurrences["adjective"])
+    return occurrences.assign(adjective=adjective), len(changes) - len(matched)
