@@ -115,8 +115,7 @@ def divide_samples(
         len(samples),
         tried(moves),
     )
-    is_max = compound == "max"
-    goal = Goal(atom, 1.0 if is_max else compound, is_max)
+    goal = Goal(atom, 1.0 if compound == "max" else compound, bound=compound == "max")
     starts: list[Start] = []
     for number in range(1, restarts + 1):
         generator = rng(seed, "split", number - 1)
