@@ -126,20 +126,20 @@ def divide_samples(
             train, test = exchange(
                 samples, grown.train, grown.test, goal, moves, generator, progress.add
             )
-        before = _start(samples, grown, grown.train, grown.test)
-        after = _start(samples, grown, train, test)
+        greedy_start = _start(samples, grown, grown.train, grown.test)
+        exchanged = _start(samples, grown, train, test)
         log.info(
             "start %d of %d: atom divergence %.4f, compound divergence %.4f (greedy: %.4f, %.4f)",
             number,
             restarts,
-            after.atom,
-            after.compound,
-            before.atom,
-            before.compound,
+            exchanged.atom,
+            exchanged.compound,
+            greedy_start.atom,
+            greedy_start.compound,
         )
         # Both, because exchanges work on rounded weights, so that they may lose a little.
-        starts += [before, after]
-        if target_score(goal, after.atom, after.compound) < REACHED:
+        starts += [greedy_start, exchanged]
+        if target_score(goal, exchanged.atom, exchanged.compound) < REACHED:
             break
     return min(starts, key=lambda start: target_score(goal, start.atom, start.compound))
 

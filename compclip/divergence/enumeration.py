@@ -130,25 +130,26 @@ def _encode_set(members, parents, hashes, scratch):
 
     These members are leaves, and a root with one child.
     """
+    positions, member_parents, children, sums = scratch
     size = 0
     while size < len(members) and members[size] >= 0:
         node = members[size]
-        scratch.positions[node] = size
-        scratch.children[size] = 0
-        scratch.sums[size] = hashes.labels[node]
+        positions[node] = size
+        children[size] = 0
+        sums[size] = hashes.labels[node]
         # The first member is the set's root, whose parent is not a member.
         if size:
-            parent = scratch.positions[parents[node]]
-            scratch.parents[size] = parent
-            scratch.children[parent] += 1
+            parent = positions[parents[node]]
+            member_parents[size] = parent
+            children[parent] += 1
         size += 1
-    removable = int(scratch.children[0] == 1)
+    removable = int(children[0] == 1)
     for i in range(size - 1, 0, -1):
-        removable |= int(scratch.children[i] == 0) << i
+        removable |= int(children[i] == 0) << i
         # A head's code has a sum over its children, so that their order does not matter.
-        code = _mix(scratch.sums[i]) ^ hashes.relations[members[i]]
-        scratch.sums[scratch.parents[i]] += _mix(code)
-    return _mix(scratch.sums[0]), size, removable
+        code = _mix(sums[i]) ^ hashes.relations[members[i]]
+        sums[member_parents[i]] += _mix(code)
+    return _mix(sums[0]), size, removable
 
 
 @njit(cache=True)
@@ -163,13 +164,14 @@ def _encode_sets(sets, parents, hashes, codes, keys):
     )
     removable = np.empty(len(sets), np.int64)
     for number in range(len(sets)):
-        code, size, mask = _encode_set(sets[number], parents, hashes, scratch)
+        members = sets[number]
+        code, size, mask = _encode_set(members, parents, hashes, scratch)
         codes[number] = code
         # Without a member, two nodes leave a single word, which is an atom.
         removable[number] = mask if size > 2 else 0
         keys[number] = 0
-        for i in range(size):
-            keys[number] ^= hashes.keys[sets[number, i]]
+        for node in members[:size]:
+            keys[number] ^= hashes.keys[node]
     return removable
 
 
@@ -212,6 +214,7 @@ def _list_inner(sets, removable, paths, keys, node_keys):
                 inner_keys[filled] = keys[number] ^ node_keys[sets[number, i]]
                 filled += 1
                 counts[number] += 1
+    # A path loses its lower end or its top.
     for number in range(len(sets), len(keys)):
         for end in paths[number - len(sets), :2]:
             inner_keys[filled] = keys[number] ^ node_keys[end]

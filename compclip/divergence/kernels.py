@@ -62,6 +62,15 @@ class State(NamedTuple):
     compounds: Kind
 
 
+class Exchange(NamedTuple):
+    """A sample enters a subset for one that leaves it."""
+
+    leaving: int
+    entering: int
+    subset: int
+    both_placed: bool  # the entering sample leaves the opposite subset, not the pool
+
+
 class Steps(NamedTuple):
     """The steps of the greedy algorithm, each of which places a sample."""
 
@@ -75,7 +84,8 @@ def as_kind(matrix: sparse.csr_array, alpha: float) -> Kind:
     n_samples, n_items = matrix.shape
     sizes = np.diff(matrix.indptr)
     rows = np.repeat(np.arange(n_samples), sizes)
-    order = np.lexsort((rows, matrix.data, matrix.indices))
+    # By item, then by weight; lexsort is stable, so that equal weights stay in the order of rows.
+    order = np.lexsort((matrix.data, matrix.indices))
     holder_counts = np.bincount(matrix.indices, minlength=n_items)
     return Kind(
         exponents=np.array([alpha, 1 - alpha]),
@@ -130,6 +140,7 @@ def power_gain(kind, subset, item, weight):
 @njit(cache=True)
 def renew(kind):
     """Recompute overlap and gains from the weights."""
+    train_gains, test_gains = kind.gains
     kind.overlap[0] = 0.0
     kind.gains[:] = 0.0
     for item in range(kind.weights.shape[1]):
@@ -143,8 +154,9 @@ def renew(kind):
                 previous_weight = weight
                 train_gain = power_gain(kind, TRAIN, item, weight) * test
                 test_gain = power_gain(kind, TEST, item, weight) * train
-            kind.gains[TRAIN, kind.holders[i]] += train_gain
-            kind.gains[TEST, kind.holders[i]] += test_gain
+            sample = kind.holders[i]
+            train_gains[sample] += train_gain
+            test_gains[sample] += test_gain
 
 
 @njit(cache=True)
@@ -152,10 +164,14 @@ def place(kind, sample, subset):
     """Add a sample to a subset; update the overlap and the gains of samples that share an item."""
     opposite = 1 - subset
     exponent = kind.exponents[subset]
+    weights = kind.weights[subset]
+    powers = kind.powers[subset]
+    gains = kind.gains[subset]
+    opposite_gains = kind.gains[opposite]
     for j in range(kind.starts[sample], kind.starts[sample + 1]):
         item = kind.items[j]
-        old = kind.weights[subset, item]
-        old_power = kind.powers[subset, item]
+        old = weights[item]
+        old_power = powers[item]
         new = old + kind.item_weights[j]
         new_power = power(new, exponent)
         opposite_power = kind.powers[opposite, item]
@@ -171,10 +187,11 @@ def place(kind, sample, subset):
                 gain_change *= opposite_power
                 opposite_gain = power_gain(kind, opposite, item, weight)
                 opposite_change = opposite_gain * (new_power - old_power)
-            kind.gains[subset, kind.holders[i]] += gain_change
-            kind.gains[opposite, kind.holders[i]] += opposite_change
-        kind.weights[subset, item] = new
-        kind.powers[subset, item] = new_power
+            holder = kind.holders[i]
+            gains[holder] += gain_change
+            opposite_gains[holder] += opposite_change
+        weights[item] = new
+        powers[item] = new_power
     kind.totals[subset] += kind.sample_totals[sample]
 
 
@@ -218,10 +235,11 @@ def best_sample(atoms, compounds, goal, subset, subset_of):
 @njit(cache=True)
 def take_samples(atoms, compounds, goal, sizes, steps, begin, end):
     """Run the ``Steps`` from ``begin`` to ``end`` of the greedy algorithm."""
-    placed = np.array([np.sum(steps.subset_of == TRAIN), np.sum(steps.subset_of == TEST)])
+    placed_train = np.sum(steps.subset_of == TRAIN)
+    placed_test = np.sum(steps.subset_of == TEST)
     for step in range(begin, end):
         # The subset that is further behind its size; without a division, which would round.
-        subset = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
+        subset = TRAIN if placed_train * sizes[TEST] <= placed_test * sizes[TRAIN] else TEST
         best, atom, compound = best_sample(atoms, compounds, goal, subset, steps.subset_of)
         place(atoms, best, subset)
         place(compounds, best, subset)
@@ -229,46 +247,52 @@ def take_samples(atoms, compounds, goal, sizes, steps, begin, end):
         steps.samples[step] = best
         steps.divergences[0, step] = atom
         steps.divergences[1, step] = compound
-        placed[subset] += 1
+        if subset == TRAIN:
+            placed_train += 1
+        else:
+            placed_test += 1
 
 
 @njit(cache=True)
-def overlap_after(kind, leaving, entering, subset, both_placed):
-    """Return the overlap after an exchange, as ``kind_after_exchange``."""
-    opposite = 1 - subset
+def overlap_after(kind, exchange):
+    """Return the overlap after an exchange."""
+    changes = kind.change
     count = 0
     # An item of both samples changes by the difference, so that it is counted once.
-    for sample, sign in ((leaving, -1.0), (entering, 1.0)):
+    for sample, sign in ((exchange.leaving, -1.0), (exchange.entering, 1.0)):
         for j in range(kind.starts[sample], kind.starts[sample + 1]):
-            kind.change[kind.items[j]] += sign * kind.item_weights[j]
-            kind.touched[count] = kind.items[j]
+            item = kind.items[j]
+            changes[item] += sign * kind.item_weights[j]
+            kind.touched[count] = item
             count += 1
+    subset = exchange.subset
+    opposite = 1 - subset
     overlap = kind.overlap[0]
     for item in kind.touched[:count]:
-        change = kind.change[item]
+        change = changes[item]
         if change != 0.0:
-            kind.change[item] = 0.0
+            changes[item] = 0.0
             new_power = power(kind.weights[subset, item] + change, kind.exponents[subset])
-            opposite_power = kind.powers[opposite, item]
-            if both_placed:
+            old_opposite_power = kind.powers[opposite, item]
+            opposite_power = old_opposite_power
+            if exchange.both_placed:
                 opposite_weight = kind.weights[opposite, item] - change
                 opposite_power = power(opposite_weight, kind.exponents[opposite])
-            old_product = kind.powers[subset, item] * kind.powers[opposite, item]
+            old_product = kind.powers[subset, item] * old_opposite_power
             overlap += new_power * opposite_power - old_product
     return overlap
 
 
 @njit(cache=True)
-def kind_after_exchange(kind, leaving, entering, subset, both_placed):
-    """Return divergence and overlap once ``entering`` replaces ``leaving`` in ``subset``; if
-    ``both_placed``, also the reverse in the opposite one.
-    """
+def kind_after_exchange(kind, exchange):
+    """Return divergence and overlap after an exchange."""
+    subset = exchange.subset
     opposite = 1 - subset
-    overlap = overlap_after(kind, leaving, entering, subset, both_placed)
-    change = kind.sample_totals[entering] - kind.sample_totals[leaving]
+    overlap = overlap_after(kind, exchange)
+    change = kind.sample_totals[exchange.entering] - kind.sample_totals[exchange.leaving]
     total = kind.totals[subset] + change
     opposite_total = kind.totals[opposite]
-    if both_placed:
+    if exchange.both_placed:
         opposite_total -= change
     if total == 0.0 or opposite_total == 0.0:
         return np.nan, overlap
@@ -278,24 +302,24 @@ def kind_after_exchange(kind, leaving, entering, subset, both_placed):
 
 
 @njit(cache=True)
-def swap(kind, leaving, entering, subset, both_placed, overlap):
-    """Make the exchange of ``kind_after_exchange``, whose overlap is given."""
-    opposite = 1 - subset
-    for sample, sign in ((leaving, -1.0), (entering, 1.0)):
-        for j in range(kind.starts[sample], kind.starts[sample + 1]):
-            item = kind.items[j]
-            change = sign * kind.item_weights[j]
-            weight = kind.weights[subset, item] + change
-            kind.weights[subset, item] = weight
-            kind.powers[subset, item] = power(weight, kind.exponents[subset])
-            if both_placed:
-                opposite_weight = kind.weights[opposite, item] - change
-                kind.weights[opposite, item] = opposite_weight
-                kind.powers[opposite, item] = power(opposite_weight, kind.exponents[opposite])
-        kind.totals[subset] += sign * kind.sample_totals[sample]
-        if both_placed:
-            kind.totals[opposite] -= sign * kind.sample_totals[sample]
+def swap(kind, exchange, overlap):
+    """Make an exchange, after which there is this overlap."""
+    for sample, sign in ((exchange.leaving, -1.0), (exchange.entering, 1.0)):
+        add_sample(kind, sample, exchange.subset, sign)
+        if exchange.both_placed:
+            add_sample(kind, sample, 1 - exchange.subset, -sign)
     kind.overlap[0] = overlap
+
+
+@njit(cache=True)
+def add_sample(kind, sample, subset, sign):
+    """Add a sample to the weights of a subset, or subtract it (``sign`` -1)."""
+    weights = kind.weights[subset]
+    for j in range(kind.starts[sample], kind.starts[sample + 1]):
+        item = kind.items[j]
+        weights[item] += sign * kind.item_weights[j]
+        kind.powers[subset, item] = power(weights[item], kind.exponents[subset])
+    kind.totals[subset] += sign * kind.sample_totals[sample]
 
 
 @njit(cache=True)
@@ -307,11 +331,10 @@ def sum_up(state):
 
 @njit(cache=True)
 def exchange_at(state, i, j):
-    """Return the samples at ``i``, which is placed, and ``j``, the subset that the first leaves,
-    and whether the second is placed, too.
-    """
+    """Return the exchange of the samples at ``i``, which is placed, and ``j``."""
     subset = TRAIN if i < state.sizes[TRAIN] else TEST
-    return state.order[i], state.order[j], subset, j < state.sizes.sum()
+    both_placed = j < state.sizes.sum()
+    return Exchange(state.order[i], state.order[j], subset, both_placed)
 
 
 @njit(cache=True)
@@ -319,11 +342,9 @@ def after_exchange(state, goal, i, j):
     """Return the score and both overlaps after an exchange of the samples at ``i``, which is
     placed, and ``j``.
     """
-    leaving, entering, subset, both_placed = exchange_at(state, i, j)
-    atom, atom_overlap = kind_after_exchange(state.atoms, leaving, entering, subset, both_placed)
-    compound, compound_overlap = kind_after_exchange(
-        state.compounds, leaving, entering, subset, both_placed
-    )
+    exchange = exchange_at(state, i, j)
+    atom, atom_overlap = kind_after_exchange(state.atoms, exchange)
+    compound, compound_overlap = kind_after_exchange(state.compounds, exchange)
     return target_score(goal, atom, compound), (atom_overlap, compound_overlap)
 
 
@@ -332,11 +353,12 @@ def make_exchange(state, i, j, overlaps):
     """Exchange the samples at ``i`` and ``j``; ``overlaps`` are those that ``after_exchange``
     returns.
     """
-    leaving, entering, subset, both_placed = exchange_at(state, i, j)
-    swap(state.atoms, leaving, entering, subset, both_placed, overlaps[0])
-    swap(state.compounds, leaving, entering, subset, both_placed, overlaps[1])
-    state.order[i] = entering
-    state.order[j] = leaving
+    exchange = exchange_at(state, i, j)
+    atom_overlap, compound_overlap = overlaps
+    swap(state.atoms, exchange, atom_overlap)
+    swap(state.compounds, exchange, compound_overlap)
+    state.order[i] = exchange.entering
+    state.order[j] = exchange.leaving
 
 
 @njit(cache=True)

@@ -87,16 +87,17 @@ def measure_divergence(
     """
     # Together, because compounds with structure are weighed over both sides.
     samples = make_samples([*train, *test])
-    train_rows = np.arange(len(train))
-    test_rows = np.arange(len(train), len(samples))
-    return divergence_report(samples, train_rows, test_rows, shuffles, seed)
+    rows = np.arange(len(samples))
+    n_train = len(train)
+    return divergence_report(samples, rows[:n_train], rows[n_train:], shuffles, seed)
 
 
 def divergence_report(
     samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int
 ) -> dict[str, Any]:
     atom, compound = measure(samples, train, test)
-    random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
+    generator = rng(seed, "measure")
+    random = random_baseline(samples, len(train), len(test), shuffles, generator)
     atom_mean, compound_mean = random.mean(axis=0).tolist()
     atom_std, compound_std = random.std(axis=0).tolist()
     return {

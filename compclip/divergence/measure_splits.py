@@ -154,13 +154,13 @@ def distributions(
     ):
         train_fractions = train_weights / train_weights.sum()
         test_fractions = test_weights / test_weights.sum()
-        names, columns = _most_frequent(train_fractions + test_fractions, name_of)
+        columns = _most_frequent(train_fractions + test_fractions, name_of)
         result.append(
             {
                 "definition": definition,
                 "split": split,
                 "kind": kind,
-                "names": names,
+                "names": [name_of(column) for column in columns],
                 "train": np.round(train_fractions[columns], DECIMALS).tolist(),
                 "test": np.round(test_fractions[columns], DECIMALS).tolist(),
             }
@@ -168,18 +168,17 @@ def distributions(
     return result
 
 
-def _most_frequent(
-    frequencies: np.ndarray, name_of: Callable[[int], str]
-) -> tuple[list[str], list[int]]:
-    """Return names and columns of the most frequent items, ties by name."""
+def _most_frequent(frequencies: np.ndarray, name_of: Callable[[int], str]) -> list[int]:
+    """Return the columns of the most frequent items, ties by name."""
     # Rounded, so that ties do not depend on the order of a sum.
     rank = -np.round(frequencies, 9)
-    count = min(MOST_SHOWN, int(np.count_nonzero(frequencies)))
+    nonzero = int(np.count_nonzero(frequencies))
+    count = min(MOST_SHOWN, nonzero)
     last_rank = np.partition(rank, count - 1)[count - 1]
     # Only candidates for the figure are named, because naming a subgraph is slow.
     candidates = np.flatnonzero(rank <= last_rank).tolist()
-    ranked = sorted((rank[column], name_of(column), column) for column in candidates)[:count]
-    return [name for _, name, _ in ranked], [column for _, _, column in ranked]
+    ranked = sorted(candidates, key=lambda column: (rank[column], name_of(column)))
+    return ranked[:count]
 
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
@@ -216,7 +215,8 @@ def search_texts(
     parses = parse_texts(extractor, distinct.tolist(), processes, cache, "texts")
     no_words = Tree([], [], [])
     trees = [no_words if parse is None else decode_tree(parse) for parse in parses]
-    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), nodes))
+    subgraphs = find_subgraphs(Forest(trees), nodes)
+    return SearchedTexts(pd.Index(distinct), subgraphs)
 
 
 def by_subgraphs(

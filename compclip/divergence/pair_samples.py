@@ -12,6 +12,8 @@ from compclip.core.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
 from compclip.divergence.samples import Samples
 
+CHANGE_KEY = [*CAPTION_KEY, "adjective_start"]
+
 
 def pair_samples(
     occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range
@@ -31,9 +33,10 @@ def pair_samples(
     distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
     pairs = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
     is_ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()
-    counts = is_ranked[pairs]
-    counts &= occurrences["image_id"].isin(row_of.index).to_numpy()
-    rows = row_of.loc[occurrences.loc[counts, "image_id"]].to_numpy()
+    is_in_sample = occurrences["image_id"].isin(row_of.index).to_numpy()
+    counts = is_ranked[pairs] & is_in_sample
+    sample_of = occurrences.loc[counts, "image_id"]
+    rows = row_of.loc[sample_of].to_numpy()
     used, pairs = np.unique(pairs[counts], return_inverse=True)
     distinct = distinct.iloc[used]
     words = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
@@ -41,12 +44,10 @@ def pair_samples(
     compound_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
     # The words of all pairs are their adjectives, then their nouns.
     adjective_columns, noun_columns = atom_columns.reshape(2, -1)
-    atoms = _count(
-        np.tile(rows, 2),
-        np.concatenate([adjective_columns[pairs], noun_columns[pairs]]),
-        (len(row_of), len(atom_names)),
-    )
-    compounds = _count(rows, compound_columns[pairs], (len(row_of), len(compound_names)))
+    columns = np.concatenate([adjective_columns[pairs], noun_columns[pairs]])
+    n = len(row_of)
+    atoms = _count(np.tile(rows, 2), columns, (n, len(atom_names)))
+    compounds = _count(rows, compound_columns[pairs], (n, len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
 
 
@@ -62,17 +63,21 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     Also returns the number of changes without an occurrence: a published swap may change other
     words.
     """
-    key = [*CAPTION_KEY, "adjective_start"]
-    rows = [
-        (row.image_id, row.caption_id, change["start"], change["new_adj"])
-        for row in swapped.itertuples(index=False)
-        for change in row.changes
-    ]
-    changes = pd.DataFrame(rows, columns=[*key, "new"]).drop_duplicates(key)
     # An empty table has columns of objects, which cannot be merged with numbers.
-    changes = changes.astype(pairs[key].dtypes.to_dict())
+    changes = _changes(swapped).astype(pairs[CHANGE_KEY].dtypes.to_dict())
     occurrences = pairs.merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
-    matched = changes.merge(occurrences[key].drop_duplicates(), on=key)
-    occurrences = occurrences.merge(changes, on=key, how="left")
+    keys = occurrences[CHANGE_KEY].drop_duplicates()
+    n_matched = len(changes.merge(keys, on=CHANGE_KEY))
+    occurrences = occurrences.merge(changes, on=CHANGE_KEY, how="left")
     adjective = occurrences["new"].fillna(occurrences["adjective"])
-    return occurrences.assign(adjective=adjective), len(changes) - len(matched)
+    return occurrences.assign(adjective=adjective), len(changes) - n_matched
+
+
+def _changes(swapped: pd.DataFrame) -> pd.DataFrame:
+    """Return the new adjective of each change, once."""
+    rows = []
+    for row in swapped.itertuples(index=False):
+        for change in row.changes:
+            rows.append((row.image_id, row.caption_id, change["start"], change["new_adj"]))
+    changes = pd.DataFrame(rows, columns=[*CHANGE_KEY, "new"])
+    return changes.drop_duplicates(CHANGE_KEY)

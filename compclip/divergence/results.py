@@ -25,8 +25,8 @@ def measured(
 ) -> Mapping[str, Any]:
     """Return the row of one measurement, empty if there is none."""
     key = {"definition": definition, "split": split, "texts": texts}
-    is_row = (divergences[[*key]] == pd.Series(key)).all(axis=1)
-    rows = divergences[is_row]
+    matches = divergences[[*key]] == pd.Series(key)
+    rows = divergences[matches.all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
 
 

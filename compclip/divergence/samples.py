@@ -64,7 +64,7 @@ class Weighing:
 
 def collect_bags(samples: Sequence[Rows]) -> Bags:
     sizes = [len(sample) for sample in samples]
-    begins = np.cumsum([0, *sizes]).astype(np.int64)
+    begins = np.cumsum([0, *sizes])
     # The empty array makes the concatenation of no samples valid.
     items = np.concatenate([np.empty(0, np.int64), *samples])
     return Bags(begins, items.astype(np.int64))
@@ -88,11 +88,13 @@ def from_bags(
 
 def _matrix(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
     """Return the weights (bags, names), and the names, sorted."""
-    occurrences = np.array([name for bag in bags for name in bag], object)
-    columns, names = pd.factorize(occurrences, sort=True)
-    rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    weights = np.array([weight for bag in bags for weight in bag.values()], float)
-    matrix = sparse.csr_array((weights, (rows, columns)), (len(bags), len(names)))
+    occurrences = list(chain.from_iterable(bags))
+    weights = list(chain.from_iterable(bag.values() for bag in bags))
+    columns, names = pd.factorize(np.array(occurrences, object), sort=True)
+    sizes = [len(bag) for bag in bags]
+    rows = np.repeat(np.arange(len(bags)), sizes)
+    shape = (len(bags), len(names))
+    matrix = sparse.csr_array((np.array(weights, float), (rows, columns)), shape)
     return matrix, names.tolist()
 
 
@@ -175,8 +177,10 @@ def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
     """
     lines_by_file = [read_lines(path) for path in paths]
     samples = make_samples(list(chain.from_iterable(lines_by_file)))
-    ends = np.cumsum([len(lines) for lines in lines_by_file])
-    return samples, np.split(np.arange(len(samples)), ends[:-1])
+    sizes = [len(lines) for lines in lines_by_file]
+    ends = np.cumsum(sizes)
+    rows = np.arange(len(samples))
+    return samples, np.split(rows, ends[:-1])
 
 
 def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:

@@ -82,7 +82,8 @@ class Forest:
     """The dependency trees of texts as flat arrays; a text without words has an empty tree."""
 
     def __init__(self, trees: Sequence[Tree]) -> None:
-        self.offsets = np.cumsum([0, *(len(tree.heads) for tree in trees)])
+        sizes = [len(tree.heads) for tree in trees]
+        self.offsets = np.cumsum([0, *sizes])
         heads = chain.from_iterable(tree.heads for tree in trees)
         self.heads = np.array(list(heads), np.int32)
         self.labels = _encode(tree.labels for tree in trees)
@@ -97,8 +98,8 @@ class Forest:
     def parts(self, text: int, branching: int, buffer: np.ndarray) -> tuple[Parts, bool]:
         """Return what ``list_parts`` does of the tree of a text."""
         nodes = self.nodes(text)
-        labels = self.labels.hashes[self.labels.codes[nodes]]
-        relations = self.relations.hashes[self.relations.codes[nodes]]
+        labels = self.labels.node_hashes(nodes)
+        relations = self.relations.node_hashes(nodes)
         return list_parts(self.heads[nodes], labels, relations, branching, buffer)
 
 
@@ -109,10 +110,16 @@ class EncodedWords(NamedTuple):
     hashes: np.ndarray  # of the names, 64 bits each
     codes: np.ndarray  # of each node, the position of its word among the names
 
+    def node_hashes(self, nodes: slice) -> np.ndarray:
+        return self.hashes[self.codes[nodes]]
+
+    def node_names(self, nodes: slice) -> list[str]:
+        return [self.names[code] for code in self.codes[nodes]]
+
 
 def _encode(words: Iterable[Sequence[str]]) -> EncodedWords:
-    of_nodes = np.array(list(chain.from_iterable(words)), object)
-    codes, names = pd.factorize(of_nodes, sort=True)
+    node_words = list(chain.from_iterable(words))
+    codes, names = pd.factorize(np.array(node_words, object), sort=True)
     hashes = np.array([_hash(name) for name in names], np.uint64)
     return EncodedWords(names.tolist(), hashes, codes.astype(np.int32))
 
@@ -155,28 +162,13 @@ class FoundSubgraphs:
 
     def _name(self, text: int, compounds: Sequence[int]) -> None:
         """Name compounds whose first occurrences are in a text."""
-        parts, _ = self.forest.parts(text, self.branching, self.buffer)
+        tree_parts, _ = self.forest.parts(text, self.branching, self.buffer)
+        nodes = self.forest.nodes(text)
+        labels = self.forest.labels.node_names(nodes)
+        relations = self.forest.relations.node_names(nodes)
         for compound in compounds:
-            members = _members(parts, self.first[compound] - self.begins[text])
-            self._names[compound] = self._write(parts, self.forest.nodes(text), members)
-
-    def _write(self, parts: Parts, nodes: slice, members: list[int]) -> str:
-        """Return the name of a compound of these members, ascending; the first is its root."""
-        labels = self.forest.labels.codes[nodes][parts.order]
-        relations = self.forest.relations.codes[nodes][parts.order]
-        children: dict[int, list[str]] = {member: [] for member in members}
-        # Backwards, because a node has a smaller number than its children.
-        for member in reversed(members):
-            name = self.forest.labels.names[labels[member]]
-            if not UNQUOTED.fullmatch(name):
-                name = json.dumps(name, ensure_ascii=False)
-            if children[member]:
-                name += f"({' '.join(sorted(children[member]))})"
-            if member == members[0]:
-                break
-            relation = self.forest.relations.names[relations[member]]
-            children[parts.parents[member]].append(f"{relation}:{name}")
-        return name
+            number = self.first[compound] - self.begins[text]
+            self._names[compound] = _write_name(tree_parts, number, labels, relations)
 
     def weigh(self, pool: Bags, keep: int) -> Weighing:
         """Return the weighing by P(G'|G) and the ``keep`` heaviest compounds in ``pool``, samples
@@ -189,10 +181,10 @@ class FoundSubgraphs:
         excess = _excess(number, self.compounds, self.inner, self.inner_counts)
         total = _sum(*pool, self.begins, self.compounds, excess, n_compounds)
         weights = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
-        kept = self._heaviest(weights, keep)
+        heaviest = self._heaviest(weights, keep)
         # Only occurrences that can weigh are kept for the many sums to come.
         column_of = np.full(n_compounds, -1, np.int32)
-        column_of[kept] = np.arange(len(kept))
+        column_of[heaviest] = np.arange(len(heaviest))
         columns = column_of[self.compounds]
         counted = np.flatnonzero((columns >= 0) & (excess > 0))
         begins = np.searchsorted(counted, self.begins)
@@ -200,11 +192,11 @@ class FoundSubgraphs:
         excess = excess[counted]
 
         def totals(samples: Bags) -> Totals:
-            sums = _sum(*samples, begins, columns, excess, len(kept))
-            return Totals(self._word_counts(samples), sums / number[kept])
+            sums = _sum(*samples, begins, columns, excess, len(heaviest))
+            return Totals(self._word_counts(samples), sums / number[heaviest])
 
         def compound_name(column: int) -> str:
-            return self.names(kept[[column]])[0]
+            return self.names(heaviest[[column]])[0]
 
         return Weighing(self.forest.labels.names.__getitem__, compound_name, totals)
 
@@ -231,15 +223,36 @@ class FoundSubgraphs:
         return heavy[np.argsort(self.codes[heavy])]
 
 
-def _members(parts: Parts, number: int) -> list[int]:
+def _members(tree_parts: Parts, number: int) -> list[int]:
     """Return the nodes of one of the parts, ascending."""
-    if number < len(parts.sets):
-        return [node for node in parts.sets[number].tolist() if node >= 0]
-    end, _, size = parts.paths[number - len(parts.sets)].tolist()
-    members = [end]
-    while len(members) < size:
-        members.insert(0, int(parts.parents[members[0]]))
-    return members
+    n_sets = len(tree_parts.sets)
+    if number < n_sets:
+        return [node for node in tree_parts.sets[number].tolist() if node >= 0]
+    node, _, size = tree_parts.paths[number - n_sets].tolist()
+    members = [node]
+    for _ in range(size - 1):
+        node = int(tree_parts.parents[node])
+        members.append(node)
+    return members[::-1]
+
+
+def _write_name(tree_parts: Parts, number: int, labels: list[str], relations: list[str]) -> str:
+    """Return the name of one of the parts, given the words and relations of the tree's nodes."""
+    members = _members(tree_parts, number)
+    children: dict[int, list[str]] = {member: [] for member in members}
+    # Backwards, because a node has a smaller number than its children.
+    for member in reversed(members):
+        node = tree_parts.order[member]
+        name = labels[node]
+        if not UNQUOTED.fullmatch(name):
+            name = json.dumps(name, ensure_ascii=False)
+        if children[member]:
+            name += f"({' '.join(sorted(children[member]))})"
+        if member == members[0]:
+            break
+        parent = tree_parts.parents[member]
+        children[parent].append(f"{relations[node]}:{name}")
+    return name
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
@@ -259,11 +272,11 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundS
     begin = 0
     with Progress(len(forest), "texts") as progress:
         for text in range(len(forest)):
-            parts, skipped[text] = forest.parts(text, branching, buffer)
-            codes.append(parts.codes)
-            inner.append(parts.inner + np.int32(begin))
-            inner_counts.append(parts.inner_counts)
-            begin += len(parts.codes)
+            tree_parts, skipped[text] = forest.parts(text, branching, buffer)
+            codes.append(tree_parts.codes)
+            inner.append(tree_parts.inner + np.int32(begin))
+            inner_counts.append(tree_parts.inner_counts)
+            begin += len(tree_parts.codes)
             progress.add(1)
     begins = np.cumsum([len(codes_of_text) for codes_of_text in codes])
     # Arrays of this size are freed early, so that fewer of them are in memory at once.
