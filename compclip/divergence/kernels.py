@@ -235,11 +235,10 @@ def best_sample(atoms, compounds, goal, subset, subset_of):
 @njit(cache=True)
 def take_samples(atoms, compounds, goal, sizes, steps, begin, end):
     """Run the ``Steps`` from ``begin`` to ``end`` of the greedy algorithm."""
-    placed_train = np.sum(steps.subset_of == TRAIN)
-    placed_test = np.sum(steps.subset_of == TEST)
+    placed = np.array([np.sum(steps.subset_of == TRAIN), np.sum(steps.subset_of == TEST)])
     for step in range(begin, end):
         # The subset that is further behind its size; without a division, which would round.
-        subset = TRAIN if placed_train * sizes[TEST] <= placed_test * sizes[TRAIN] else TEST
+        subset = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
         best, atom, compound = best_sample(atoms, compounds, goal, subset, steps.subset_of)
         place(atoms, best, subset)
         place(compounds, best, subset)
@@ -247,10 +246,7 @@ def take_samples(atoms, compounds, goal, sizes, steps, begin, end):
         steps.samples[step] = best
         steps.divergences[0, step] = atom
         steps.divergences[1, step] = compound
-        if subset == TRAIN:
-            placed_train += 1
-        else:
-            placed_test += 1
+        placed[subset] += 1
 
 
 @njit(cache=True)

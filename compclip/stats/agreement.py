@@ -70,6 +70,7 @@ def resample_images(
     there are images.
     """
     names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
-    chances = np.full(len(names), 1 / len(names))
-    drawn = generator.multinomial(len(names), chances, resamples)
+    n_images = len(names)
+    chances = np.full(n_images, 1 / n_images)
+    drawn = generator.multinomial(n_images, chances, resamples)
     return drawn[:, index].astype(np.float64)

@@ -111,7 +111,8 @@ def verdict_of(low: float, high: float) -> str:
     last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
     if first == last:
         return REGION_WORDS[first]
-    return " to ".join(REGION_WORDS[region].removesuffix(" composes") for region in (first, last))
+    edges = (REGION_WORDS[first], REGION_WORDS[last])
+    return " to ".join(words.removesuffix(" composes") for words in edges)
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,11 @@ def _mean(total: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
 
 
+def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Return the products of B matrices (B, n, k) with B vectors (B, k)."""
+    return (matrices @ vectors[..., None])[..., 0]
+
+
 def _one_hot(numbers: np.ndarray) -> np.ndarray:
     """Return (n, distinct) with a 1 in the column of each number."""
     return np.eye(int(numbers.max()) + 1)[numbers]
@@ -236,10 +242,9 @@ def _fit(
     transposed = design.swapaxes(1, 2)
     diagonal = np.arange(len(spread))
     for _ in range(steps):
-        expected = _sigmoid((design @ effects[..., None])[..., 0] + offset)
+        expected = _sigmoid(_times(design, effects) + offset)
         variance = weights * np.maximum(expected * (1 - expected), 1e-3)
-        residual = weights * (rates - expected)
-        gradient = (transposed @ residual[..., None])[..., 0]
+        gradient = _times(transposed, weights * (rates - expected))
         gradient -= (effects - center) / spread**2
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
@@ -261,11 +266,11 @@ class _Model:
 
     def _design(self, offset: np.ndarray, center: float) -> np.ndarray:
         """Return (B, K, 2 + k): the style, adjectives and nouns, and the slope of the offset."""
-        resamples, pairs = offset.shape
-        style = np.ones((resamples, pairs, 1))
-        names = np.broadcast_to(self.names, (resamples, *self.names.shape))
         # Centered, so that the slope leaves the mean to the style.
         slope = (offset - center)[..., None]
+        # Not ones_like: the memory order of the design, and so its rounding, would change.
+        style = np.ones(slope.shape)
+        names = np.broadcast_to(self.names, (len(offset), *self.names.shape))
         return np.concatenate([style, names, slope], axis=2)
 
     def predict(
@@ -278,15 +283,13 @@ class _Model:
         are not fitted.
         """
         center = float(offset[0].mean())
-        regression = _Regression(
-            rates, trials / self.dispersion, self._design(offset, center), offset
-        )
-        n_effects = regression.design.shape[2]
-        spread = np.full(n_effects, EFFECT_SPREAD)
+        design = self._design(offset, center)
+        regression = _Regression(rates, trials / self.dispersion, design, offset)
+        spread = np.full(design.shape[2], EFFECT_SPREAD)
         spread[0] = STYLE_SPREAD
-        zero = np.zeros((1, n_effects))
+        zero = np.zeros((1, len(spread)))
         effects = _fit(regression.of_data(), spread, zero, zero, COLD_STEPS)
-        logits = (regression.design[0] @ effects[0]) + offset[0]
+        logits = (design[0] @ effects[0]) + offset[0]
         pair_spread = self._pair_spread(rates[0], trials[0], _sigmoid(logits))
         # Images of one pair share its error, so that many of them tell little about effects: a
         # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
@@ -294,17 +297,22 @@ class _Model:
         weights = trials / (self.dispersion + trials * variance * pair_spread**2)
         regression = regression._replace(weights=weights)
         effects = _fit(regression.of_data(), spread, zero, effects, COLD_STEPS)
-        # Prior means are drawn anew in each resample, as weights are, so that its mode is a draw of
-        # the posterior (Newton, Polson and Xu 2021); that of the style stays 0.
-        prior_means = self.stream.normal(size=(len(rates), n_effects)) * spread
-        prior_means[:, 0] = 0
-        prior_means[0] = 0
+        prior_means = self._draw_prior_means(len(rates), spread)
         start = np.repeat(effects, len(rates), axis=0)
         effects = _fit(regression, spread, prior_means, start, WARM_STEPS)
-        expected = (self._design(target, center) @ effects[..., None])[..., 0] + target
+        expected = _times(self._design(target, center), effects) + target
         errors = self.stream.normal(size=target.shape) * pair_spread
         errors[0] = 0
         return _sigmoid(expected), _sigmoid(expected + errors)
+
+    def _draw_prior_means(self, resamples: int, spread: np.ndarray) -> np.ndarray:
+        """Return (B, k): prior means drawn anew in each resample, as weights are, so that its mode
+        is a draw of the posterior (Newton, Polson and Xu 2021); that of the style stays 0.
+        """
+        means = self.stream.normal(size=(resamples, len(spread))) * spread
+        means[:, 0] = 0
+        means[0] = 0
+        return means
 
     def _pair_spread(self, rates: np.ndarray, trials: np.ndarray, expected: np.ndarray) -> float:
         """Return the standard deviation of pairs around their prediction, by the method of
@@ -314,9 +322,11 @@ class _Model:
         """
         variance = expected * (1 - expected)
         squares = trials * (rates - expected) ** 2 / variance
-        excess = float((squares[trials > 0] - self.dispersion).sum())
+        has_trials = trials > 0
+        excess = float((squares[has_trials] - self.dispersion).sum())
         spread_squared = excess / (trials * variance).sum()
-        return float(np.clip(spread_squared, self.least_spread**2, 4.0) ** 0.5)
+        bounded = np.clip(spread_squared, self.least_spread**2, 4.0)
+        return float(bounded**0.5)
 
 
 class Scale:
@@ -335,25 +345,24 @@ class Scale:
     def __init__(
         self, prompts: pd.DataFrame, reference: Choices, usual: Choices, resamples: int = RESAMPLES
     ) -> None:
-        n_prompts, self.judges = reference.first.shape
-        require_length(
-            n_prompts, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen
-        )
+        n, self.judges = reference.first.shape
+        require_length(n, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen)
         self.prompts = prompts
         self._number_pairs()
         cluster, names = pd.factorize(prompts["cluster"].astype(str), sort=True)
         exponential = rng(0, "composed").exponential(size=(resamples, len(names)))
         # (B, n): the data, and Bayesian bootstraps of the clusters
-        self.weights = np.vstack([np.ones(n_prompts), exponential[:, cluster]])
+        self.weights = np.vstack([np.ones(n), exponential[:, cluster]])
 
         # By name, so that more images do not move others to the other half.
         halves = np.array([zlib.crc32(name.encode()) % 2 for name in names])
+        half = halves[cluster]
         self.is_seen = (prompts["split"] == SEEN).to_numpy()
         self.held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
         matched = self.is_seen & prompts["matched"].to_numpy(bool)
-        self.is_recognized = np.zeros(n_prompts, bool)
-        for rows in (matched, self.held_out):
-            self.is_recognized |= self._recognized(reference.right, halves[cluster], rows)
+        seen_recognized = self._recognized(reference.right, half, matched)
+        held_out_recognized = self._recognized(reference.right, half, self.held_out)
+        self.is_recognized = seen_recognized | held_out_recognized
 
         self.up_offset = self._offset(reference, UP_PRIOR)
         self.low_offset = self._offset(usual, LOW_PRIOR)
@@ -366,13 +375,14 @@ class Scale:
 
         self.pair, self.pairs = pd.factorize(self.prompts["pair"], sort=True)
         words = np.array([split_pair(pair) for pair in self.pairs], object)
-        self.adjective, self.adjectives = pd.factorize(words[:, 0], sort=True)
-        self.noun, _ = pd.factorize(words[:, 1], sort=True)
+        adjectives, self.noun_names = words.T
+        self.adjective, _ = pd.factorize(adjectives, sort=True)
+        self.noun, _ = pd.factorize(self.noun_names, sort=True)
         self.names = np.hstack([_one_hot(self.adjective), _one_hot(self.noun)])
         # (n, K): sums over prompts become sums over pairs
-        shape = (len(self.pair), len(self.pairs))
-        ones = np.ones(len(self.pair))
-        self.pair_matrix = sparse.csr_array((ones, (np.arange(len(ones)), self.pair)), shape)
+        n = len(self.pair)
+        entries = (np.arange(n), self.pair)
+        self.pair_matrix = sparse.csr_array((np.ones(n), entries), (n, len(self.pairs)))
 
     def _recognized(self, right: np.ndarray, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return which of the rows (n,) have a pair that is recognized in the other half of the
@@ -385,7 +395,8 @@ class Scale:
             deciding = rows & (half != number)
             rates = pd.Series(right[deciding]).groupby(self.pair[deciding]).mean()
             recognized = rates.index[rates > LEAST_RECOGNIZED]
-            result |= rows & (half == number) & np.isin(self.pair, recognized)
+            decided = rows & (half == number)
+            result |= decided & np.isin(self.pair, recognized)
         return result
 
     def _rates(self, values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -416,18 +427,15 @@ class Scale:
         """
         from scipy import sparse  # slow to import
 
-        rows, judges = np.nonzero((pd.notna(chosen)) & self.is_seen[:, None])
-        adjectives = pd.Index(self.adjectives).get_indexer(chosen[rows, judges])
-        nouns = self.noun[self.pair[rows]]
-        words_of_pair = zip(self.adjective, self.noun, strict=True)
-        pair_of = {words: pair for pair, words in enumerate(words_of_pair)}
+        is_choice = pd.notna(chosen) & self.is_seen[:, None]
+        rows, judges = np.nonzero(is_choice)
+        pair = self.pair[rows]
+        names = chosen[rows, judges] + "_" + self.noun_names[pair]
         # -1 for an adjective and a noun that are not a pair of the prompts
-        pairs = np.array(
-            [pair_of.get(words, -1) for words in zip(adjectives, nouns, strict=True)], dtype=int
-        )
-        is_wrong = (pairs >= 0) & (pairs != self.pair[rows])
+        chosen_pair = pd.Index(self.pairs).get_indexer(names)
+        is_wrong = (chosen_pair >= 0) & (chosen_pair != pair)
+        entries = (rows[is_wrong], chosen_pair[is_wrong])
         fractions = np.full(int(is_wrong.sum()), 1 / self.judges)
-        entries = (rows[is_wrong], pairs[is_wrong])
         return sparse.csr_array((fractions, entries), shape=self.pair_matrix.shape)
 
     def _offset(self, anchor: Choices, prior: RatePrior) -> np.ndarray:
@@ -454,10 +462,10 @@ class Scale:
         """Return the variance of seen images around their pairs' rates (K,), relative to that of a
         coin.
         """
-        expected = rates[self.pair]
-        variance = (expected * (1 - expected))[self.is_seen].sum()
-        squares = ((right - expected)[self.is_seen] ** 2).sum()
-        dispersion = float(squares / variance) if variance > 0 else 1.0
+        expected = rates[self.pair[self.is_seen]]
+        errors = right[self.is_seen] - expected
+        variance = (expected * (1 - expected)).sum()
+        dispersion = float((errors**2).sum() / variance) if variance > 0 else 1.0
         # 1 / J is that of J judges that decide independently.
         return max(dispersion, 1 / self.judges)
 
@@ -472,8 +480,8 @@ class Scale:
         weights = size / size.sum(axis=1, keepdims=True)
         evidence = up - low
         above_low = rates - low
-        overall_evidence = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
-        overall = (weights * above_low).sum(axis=1) / overall_evidence
+        overall_evidence = (weights * evidence).sum(axis=1)
+        overall = (weights * above_low).sum(axis=1) / np.maximum(overall_evidence, LEAST_EVIDENCE)
         overall = np.clip(overall, *OVERALL_BOUNDS)[:, None]
         # The least divisor is for pairs of which up is below low.
         divisor = np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
@@ -532,13 +540,17 @@ class Scale:
         pairs = np.unique(self.pair[rows])
         return _fraction(drawn.fraction, int(rows.sum()), len(pairs))
 
+    def _count_prompts(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of prompts of each pair, (K,)."""
+        return np.bincount(self.pair[rows], minlength=len(self.pairs))
+
     def draws_by_pair(self, generator: Choices, rows: np.ndarray) -> dict[str, Fraction]:
         """Return the same for the prompts of each pair, by its name.
 
         A pair for which reference and usual pair are close is pulled to the mean of all these rows.
         """
         drawn = self._drawn_on_scale(generator, rows)
-        prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))
+        prompts = self._count_prompts(rows)
         return {
             self.pairs[pair]: _fraction(drawn.by_pair[:, pair], int(prompts[pair]), 1)
             for pair in np.flatnonzero(prompts)
@@ -573,7 +585,7 @@ class Scale:
             has_prompts = drawn.weights[0] > 0
             by_pair = drawn.by_pair[0, has_prompts] / divisor[0]
             low, high = self._over_new_pairs(by_pair, drawn.weights[0, has_prompts], has_prompts)
-            prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))[has_prompts]
+            prompts = self._count_prompts(rows)[has_prompts]
             composed = _fraction(relative, int(rows.sum()), len(prompts))
             composes[split] = replace(composed, new_pairs_low=low, new_pairs_high=high)
             # Draws held-out pairs is s times what it composes.
@@ -642,4 +654,5 @@ def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:
     # argsort twice gives ranks from 0; a value is in the middle of its rank.
     ranks = values.argsort(axis=1).argsort(axis=1) + 0.5
     tails = np.minimum(ranks, resamples - ranks) / resamples
-    return float(1 - 2 * np.quantile(tails.min(axis=0), 1 - level))
+    most_extreme = tails.min(axis=0)
+    return float(1 - 2 * np.quantile(most_extreme, 1 - level))

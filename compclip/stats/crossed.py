@@ -130,18 +130,23 @@ def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.n
     return Cells(image, pair - 1, weight, value)
 
 
+def _sum_squares(residuals: np.ndarray) -> float:
+    return float((residuals**2).sum())
+
+
 def _clustered(residuals: np.ndarray, cluster: np.ndarray) -> float:
     """Return the variance of a sum whose residuals are added within each cluster."""
-    return float((np.bincount(cluster, weights=residuals) ** 2).sum())
+    return _sum_squares(np.bincount(cluster, weights=residuals))
 
 
 def components(cells: Cells, judges: np.ndarray | None) -> Components:
     """Return the components of the variance of the mean (Cameron, Gelbach and Miller 2011)."""
     residuals = cells.residuals
+    residual = _sum_squares(residuals)
+    has_pair = cells.has_pair
+    in_pairs = residuals[has_pair]
     # Each clustered variance contains that of the single cells.
-    residual = float((residuals**2).sum())
-    in_pairs = residuals[cells.has_pair]
-    pairs = _clustered(in_pairs, cells.pair[cells.has_pair]) - float((in_pairs**2).sum())
+    pairs = _clustered(in_pairs, cells.pair[has_pair]) - _sum_squares(in_pairs)
     images = _clustered(residuals, cells.image) - residual
     # An estimated component may be below 0.
     return Components(max(0.0, pairs), max(0.0, images), judge_variance(judges).value, residual)
@@ -170,12 +175,13 @@ def within_pair_residuals(cells: Cells) -> np.ndarray:
     images = np.bincount(pair)
     weight = np.bincount(pair, weights=cells.weight)
     value = np.bincount(pair, weights=cells.value)
+    total = cells.weight.sum()
     # A single image has no residual.
     correction = np.where(images > 1, np.sqrt(images / np.maximum(images - 1, 1)), 0.0)
-    scale = correction / cells.weight.sum()
+    scale = correction / total
     pair_mean = value / weight
     residuals = (cells.value - pair_mean[pair] * cells.weight) * scale[pair]
-    pair_residuals = (value - cells.mean * weight) / (images * cells.weight.sum())
+    pair_residuals = (value - cells.mean * weight) / (images * total)
     return np.concatenate([np.bincount(cells.image, weights=residuals), pair_residuals])
 
 
@@ -185,7 +191,7 @@ def image_variance(cells: Cells) -> Variance:
     """
     residuals = cells.residuals
     m = cells.images
-    within_pairs = float((residuals[cells.has_pair] ** 2).sum())
+    within_pairs = _sum_squares(residuals[cells.has_pair])
     # An estimated component may be below 0.
     value = max(0.0, _clustered(residuals, cells.image) - within_pairs)
     return Variance(value * m / (m - 1), m - 1)
@@ -207,9 +213,11 @@ def _widening(size: np.ndarray, level: float) -> float:
     """
     from scipy import special  # slow to import
 
-    effective = max(3.0, float(np.abs(size).sum() ** 2 / (size**2).sum()))
+    effective = np.abs(size).sum() ** 2 / (size**2).sum()
+    effective = max(3.0, float(effective))
+    few_pairs = (effective / (effective - 1)) ** 0.5
     normal = special.ndtri(1 - (1 - level) / 2)
-    return (effective / (effective - 1)) ** 0.5 * student(effective - 1, level) / normal
+    return few_pairs * student(effective - 1, level) / normal
 
 
 def over_pairs(
@@ -234,22 +242,25 @@ def over_pairs(
         certain: sums over entries without a pair, which are not resampled.
     """
     tail = (1 - level) / 2
-    weights = _bootstrap_weights(len(size))
-    values = weights[:, :-1] @ value + certain[0]
-    sizes = weights[:, :-1] @ size + certain[1]
+    all_weights = _bootstrap_weights(len(size))
+    weights = all_weights[:, :-1]
+    certain_value, certain_size = certain
+    values = weights @ value + certain_value
+    sizes = weights @ size + certain_size
     if np.quantile(sizes, tail) <= 0:
         return None
     # Up to ``tail`` of the resamples may still have a size of 0 or below.
     sizes = np.maximum(sizes, 1e-9 * size.sum())
-    ratio = (value.sum() + certain[0]) / (size.sum() + certain[1])
+    ratio = (value.sum() + certain_value) / (size.sum() + certain_size)
     sampled = np.quantile(values / sizes, [tail, 1 - tail])
     low, high = ratio + _widening(size, level) * (sampled - ratio)
 
     # The one more pair is of average size.
-    more_size = weights[:, -1] * size.mean()
+    more_size = all_weights[:, -1] * size.mean()
+    sizes = sizes + more_size
     worst, best = ends
-    with_worst = (values + worst * more_size) / (sizes + more_size)
-    with_best = (values + best * more_size) / (sizes + more_size)
+    with_worst = (values + worst * more_size) / sizes
+    with_best = (values + best * more_size) / sizes
     low = min(low, np.quantile(with_worst, 2 * tail))
     high = max(high, np.quantile(with_best, 1 - 2 * tail))
     return float(low), float(high)
@@ -261,8 +272,8 @@ def variance_from_end(value: float, end: float, pairs: int) -> Variance:
 
 
 def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
-    """Return the variances of the mean that its interval has below and above, over images and
-    pairs.
+    """Return the variances of the mean that the lower and the upper end of its interval have, over
+    images and pairs.
     """
     images = image_variance(cells)
     has_pair = cells.has_pair
@@ -275,27 +286,27 @@ def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Varia
     interval = over_pairs(value, size, ends, certain=certain)
     assert interval is not None  # weights are above 0
     low, high = interval
-    below = variance_from_end(cells.mean, low, len(size)) + images
-    above = variance_from_end(cells.mean, high, len(size)) + images
-    return below, above
+    lower = variance_from_end(cells.mean, low, len(size)) + images
+    upper = variance_from_end(cells.mean, high, len(size)) + images
+    return lower, upper
 
 
-def difference(value: float, below: Variance, above: Variance | None = None) -> Difference:
-    """Return a difference of fractions with its interval, by its variance below and above; None:
-    that below.
+def difference(value: float, lower: Variance, upper: Variance | None = None) -> Difference:
+    """Return a difference of fractions with its interval, by the variances of its lower and upper
+    end; None: the same.
     """
     from scipy import special  # slow to import
 
-    above = above or below
+    upper = upper or lower
     # Only the end that is nearer to 0 can reach it.
-    toward_0 = below if value > 0 else above
+    toward_0 = lower if value > 0 else upper
     if toward_0.value == 0:
         p = float(value == 0)
     else:
         t = -abs(value) / toward_0.value**0.5
         p = float(2 * special.stdtr(toward_0.degrees, t))
-    low = max(-1.0, value - below.half_width())
-    high = min(1.0, value + above.half_width())
+    low = max(-1.0, value - lower.half_width())
+    high = min(1.0, value + upper.half_width())
     return Difference(value, low, high, p)
 
 
@@ -316,15 +327,15 @@ def estimate_difference(
     """
     if min(cells.clusters for cells in terms) < 2:
         return Difference(value, None, None, None)
-    below = above = judge_variance(judges)
+    lower = upper = judge_variance(judges)
     for number, cells in enumerate(terms):
-        term_below, term_above = _variances(cells, ends)
+        term_lower, term_upper = _variances(cells, ends)
         # The difference is low where the subtrahend is high.
         if number == 1:
-            term_below, term_above = term_above, term_below
-        below += term_below
-        above += term_above
-    return difference(value, below, above)
+            term_lower, term_upper = term_upper, term_lower
+        lower += term_lower
+        upper += term_upper
+    return difference(value, lower, upper)
 
 
 def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
@@ -345,9 +356,9 @@ def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
         return fraction(value, image_variance(cells) + by_judges, cells.images)
     if value in (0, 1):
         return exact(value, cells.pairs)
-    below, above = _variances(cells, (0.0, 1.0))
-    low = max(0.0, value - (below + by_judges).half_width())
-    high = min(1.0, value + (above + by_judges).half_width())
+    lower, upper = _variances(cells, (0.0, 1.0))
+    low = max(0.0, value - (lower + by_judges).half_width())
+    high = min(1.0, value + (upper + by_judges).half_width())
     return Estimate(value, low, high)
 
 
@@ -360,8 +371,7 @@ def estimate_within(cells: Cells) -> Estimate:
 
 def variance_within(cells: Cells) -> Variance:
     """Return the variance of the mean over images, for these pairs."""
-    squares = within_pair_residuals(cells) ** 2
-    return Variance(float(squares.sum()), cells.images - 1)
+    return Variance(_sum_squares(within_pair_residuals(cells)), cells.images - 1)
 
 
 def fraction(value: float, variance: Variance, images: int) -> Estimate:
@@ -374,7 +384,8 @@ def fraction(value: float, variance: Variance, images: int) -> Estimate:
         return exact(value, images)
     # As many trials as a binomial of this variance has (Franco et al. 2019), and fewer for few
     # degrees of freedom (Korn and Graubard 1998).
-    fewer = (special.ndtri((1 + LEVEL) / 2) / student(variance.degrees, LEVEL)) ** 2
+    normal = special.ndtri((1 + LEVEL) / 2)
+    fewer = (normal / student(variance.degrees, LEVEL)) ** 2
     trials = value * (1 - value) / variance.value * fewer
     hits = value * trials + 0.5
     misses = (1 - value) * trials + 0.5

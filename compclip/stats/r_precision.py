@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -72,7 +73,7 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
     Images keep the order of their numbers within a class, captions their order within an image.
     """
-    order = np.lexsort((np.arange(len(images)), images, classes))
+    order = np.lexsort((images, classes))  # stable
     images = images[order]
     first = np.flatnonzero(np.diff(images, prepend=-1))
     return Pool(np.append(first, len(images)), texts[order], classes[order][first])
@@ -124,8 +125,8 @@ def expected_top1(
 
     With the probabilities g (``beaten``) and t (``tied``) of one random distractor, and N
     candidates, it is ((1-g)^N - (1-g-t)^N) / (N t): the sum, over the number k of tied distractors,
-    of its probability times 1 / (k + 1). With ``own_first``, as published, the own caption is ranked
-    before tied ones: (1-g)^(N-1).
+    of its probability times 1 / (k + 1). With ``own_first``, as published, the own caption is
+    ranked before tied ones: (1-g)^(N-1).
     """
     not_beaten = 1 - np.asarray(beaten, np.float64)
     unbeaten = not_beaten ** (candidates - 1)
@@ -148,8 +149,10 @@ def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np
     ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor, one for its image and one for
     its caption.
     """
-    low = np.searchsorted(pool.classes, classes, "left")[:, None]
-    size = np.searchsorted(pool.classes, classes, "right")[:, None] - low
+    column = classes[:, None]
+    low = np.searchsorted(pool.classes, column, "left")
+    high = np.searchsorted(pool.classes, column, "right")
+    size = high - low
     image = (uniform[:, 0] * (pool.images - size)).astype(np.int64)
     # The images of the own class are in a row; those behind it are moved past it.
     image += np.where(image >= low, size, 0)
@@ -197,8 +200,8 @@ def blocks(
 def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
     """Yield each class of sorted ``classes`` (n,), and its rows."""
     starts = np.flatnonzero(np.diff(classes, prepend=-1))
-    stops = np.append(starts[1:], len(classes))
-    for start, stop in zip(starts, stops, strict=True):
+    edges = [*starts.tolist(), len(classes)]
+    for start, stop in pairwise(edges):
         yield int(classes[start]), slice(start, stop)
 
 
@@ -339,11 +342,13 @@ def sample_distractors(
     for row in rows:
         entry_seed = derive_seed(seed, "distractors", *entries.keys[row])
         # SHAKE-128 is five times as fast as new generators.
-        digests.append(hashlib.shake_128(entry_seed.to_bytes(8, "big")).digest(4 * size))
-    # Integers of 32 bits become numbers in [0, 1).
-    uniform = np.frombuffer(b"".join(digests), "<u4").reshape(-1, size) * 2.0**-32
+        stream = hashlib.shake_128(entry_seed.to_bytes(8, "big"))
+        digests.append(stream.digest(4 * size))
+    integers = np.frombuffer(b"".join(digests), "<u4").reshape(-1, size)
+    uniform = integers * 2.0**-32  # in [0, 1)
     choices = uniform[:, :-1].reshape(len(rows), 2, candidates - 1)
-    return draw_distractors(choices, pool, entries.classes[rows]), uniform[:, -1]
+    drawn = draw_distractors(choices, pool, entries.classes[rows])
+    return drawn, uniform[:, -1]
 
 
 def sampled(
@@ -358,13 +363,15 @@ def sampled(
             and the mean is that of all hits. Both are equal if the number of chunks divides n.
     """
     values = np.array(list(hits), dtype=np.float64)
-    if not len(values) or (chunking == "published" and len(values) < chunks):
+    n = len(values)
+    if n == 0 or (chunking == "published" and n < chunks):
         return None
     shuffled = rng(seed, "chunks").permutation(values)
     if chunking == "published":
-        size = len(values) // chunks
+        size = n // chunks
         means = shuffled[: size * chunks].reshape(chunks, size).mean(axis=1)
         return float(means.mean()), float(means.std())
     # Not more chunks than hits: an empty chunk has no mean.
-    means = [chunk.mean() for chunk in np.array_split(shuffled, min(chunks, len(values)))]
+    split = np.array_split(shuffled, min(chunks, n))
+    means = [chunk.mean() for chunk in split]
     return float(values.mean()), float(np.std(means))
