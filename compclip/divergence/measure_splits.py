@@ -155,14 +155,16 @@ def distributions(
         train_fractions = train_weights / train_weights.sum()
         test_fractions = test_weights / test_weights.sum()
         columns = _most_frequent(train_fractions + test_fractions, name_of)
+        shown_train = np.round(train_fractions[columns], DECIMALS)
+        shown_test = np.round(test_fractions[columns], DECIMALS)
         result.append(
             {
                 "definition": definition,
                 "split": split,
                 "kind": kind,
                 "names": [name_of(column) for column in columns],
-                "train": np.round(train_fractions[columns], DECIMALS).tolist(),
-                "test": np.round(test_fractions[columns], DECIMALS).tolist(),
+                "train": shown_train.tolist(),
+                "test": shown_test.tolist(),
             }
         )
     return result

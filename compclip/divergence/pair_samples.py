@@ -28,7 +28,8 @@ def pair_samples(
     ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are
     skipped.
     """
-    row_of = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
+    n = len(sample_ids)
+    row_of = pd.Series(np.arange(n), index=pd.Index(sample_ids), dtype="int64")
     # Names are made for distinct pairs only: for all occurrences, they would take gigabytes.
     distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
     pairs = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
@@ -45,7 +46,6 @@ def pair_samples(
     # The words of all pairs are their adjectives, then their nouns.
     adjective_columns, noun_columns = atom_columns.reshape(2, -1)
     columns = np.concatenate([adjective_columns[pairs], noun_columns[pairs]])
-    n = len(row_of)
     atoms = _count(np.tile(rows, 2), columns, (n, len(atom_names)))
     compounds = _count(rows, compound_columns[pairs], (n, len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])

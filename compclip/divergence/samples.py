@@ -88,13 +88,18 @@ def from_bags(
 
 def _matrix(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
     """Return the weights (bags, names), and the names, sorted."""
-    occurrences = list(chain.from_iterable(bags))
-    weights = list(chain.from_iterable(bag.values() for bag in bags))
+    occurrences = []
+    weights = []
+    sizes = []
+    for bag in bags:
+        occurrences.extend(bag)
+        weights.extend(bag.values())
+        sizes.append(len(bag))
     columns, names = pd.factorize(np.array(occurrences, object), sort=True)
-    sizes = [len(bag) for bag in bags]
-    rows = np.repeat(np.arange(len(bags)), sizes)
-    shape = (len(bags), len(names))
-    matrix = sparse.csr_array((np.array(weights, float), (rows, columns)), shape)
+    n = len(bags)
+    rows = np.repeat(np.arange(n), sizes)
+    entries = (rows, columns)
+    matrix = sparse.csr_array((np.array(weights, float), entries), (n, len(names)))
     return matrix, names.tolist()
 
 

@@ -118,8 +118,8 @@ class EncodedWords(NamedTuple):
 
 
 def _encode(words: Iterable[Sequence[str]]) -> EncodedWords:
-    node_words = list(chain.from_iterable(words))
-    codes, names = pd.factorize(np.array(node_words, object), sort=True)
+    node_words = np.array(list(chain.from_iterable(words)), object)
+    codes, names = pd.factorize(node_words, sort=True)
     hashes = np.array([_hash(name) for name in names], np.uint64)
     return EncodedWords(names.tolist(), hashes, codes.astype(np.int32))
 
@@ -152,9 +152,10 @@ class FoundSubgraphs:
         signs quoted.
         """
         numbers = [int(compound) for compound in compounds]
-        unnamed = np.array(sorted(set(numbers) - self._names.keys()), dtype=np.int64)
-        texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
-        text_of = dict(zip(unnamed.tolist(), texts.tolist(), strict=True))
+        unnamed = sorted(set(numbers) - self._names.keys())
+        occurrences = self.first[unnamed]
+        texts = np.searchsorted(self.begins, occurrences, "right") - 1
+        text_of = dict(zip(unnamed, texts.tolist(), strict=True))
         # Compounds are numbered in the order of the texts, so those of a text are in a row.
         for text, compounds_of_text in groupby(text_of, text_of.__getitem__):
             self._name(text, list(compounds_of_text))
@@ -186,7 +187,8 @@ class FoundSubgraphs:
         column_of = np.full(n_compounds, -1, np.int32)
         column_of[heaviest] = np.arange(len(heaviest))
         columns = column_of[self.compounds]
-        counted = np.flatnonzero((columns >= 0) & (excess > 0))
+        can_weigh = (columns >= 0) & (excess > 0)
+        counted = np.flatnonzero(can_weigh)
         begins = np.searchsorted(counted, self.begins)
         columns = columns[counted]
         excess = excess[counted]
@@ -213,13 +215,15 @@ class FoundSubgraphs:
         """
         heavy = np.flatnonzero(weights)
         if len(heavy) > keep:
-            threshold = np.partition(weights[heavy], -keep)[-keep]
+            heavy_weights = weights[heavy]
+            threshold = np.partition(heavy_weights, -keep)[-keep]
             tied = np.flatnonzero(weights == threshold)
-            heavy = heavy[weights[heavy] > threshold]
+            heavy = heavy[heavy_weights > threshold]
             # Only ties are named: naming lists the parts of a text again.
             names = self.names(tied)
             by_name = sorted(range(len(tied)), key=names.__getitem__)
-            heavy = np.concatenate((heavy, tied[by_name[: keep - len(heavy)]]))
+            n_tied = keep - len(heavy)
+            heavy = np.concatenate((heavy, tied[by_name[:n_tied]]))
         return heavy[np.argsort(self.codes[heavy])]
 
 

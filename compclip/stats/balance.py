@@ -29,7 +29,8 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
 
     ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
     """
-    counts = sorted(Counter(pairs).items(), key=lambda item: (-item[1], item[0]))
+    by_name = sorted(Counter(pairs).items())
+    counts = sorted(by_name, key=lambda item: -item[1])
     if len(counts) <= dominant:
         unit = "pair" if len(counts) == 1 else "pairs"
         rule = f"no cut: {len(counts)} {unit}, {dominant + 1} needed"

@@ -244,14 +244,16 @@ def _fit(
     for _ in range(steps):
         expected = _sigmoid(_times(design, effects) + offset)
         variance = weights * np.maximum(expected * (1 - expected), 1e-3)
-        gradient = _times(transposed, weights * (rates - expected))
+        residuals = weights * (rates - expected)
+        gradient = _times(transposed, residuals)
         gradient -= (effects - center) / spread**2
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         # A longer step may overshoot where all rates are near 0 or 1.
         length = np.abs(step).max(axis=1, keepdims=True)
-        effects += step * np.minimum(1, 2 / np.maximum(length, 1e-9))
+        shortening = np.minimum(1, 2 / np.maximum(length, 1e-9))
+        effects += step * shortening
     return effects
 
 
@@ -270,7 +272,8 @@ class _Model:
         slope = (offset - center)[..., None]
         # Not ones_like: the memory order of the design, and so its rounding, would change.
         style = np.ones(slope.shape)
-        names = np.broadcast_to(self.names, (len(offset), *self.names.shape))
+        shape = (len(offset), *self.names.shape)
+        names = np.broadcast_to(self.names, shape)
         return np.concatenate([style, names, slope], axis=2)
 
     def predict(
@@ -289,12 +292,14 @@ class _Model:
         spread[0] = STYLE_SPREAD
         zero = np.zeros((1, len(spread)))
         effects = _fit(regression.of_data(), spread, zero, zero, COLD_STEPS)
+        data_rates = rates[0]
         logits = (design[0] @ effects[0]) + offset[0]
-        pair_spread = self._pair_spread(rates[0], trials[0], _sigmoid(logits))
+        pair_spread = self._pair_spread(data_rates, trials[0], _sigmoid(logits))
         # Images of one pair share its error, so that many of them tell little about effects: a
         # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
-        variance = np.maximum(rates[0] * (1 - rates[0]), 1e-3)
-        weights = trials / (self.dispersion + trials * variance * pair_spread**2)
+        variance = np.maximum(data_rates * (1 - data_rates), 1e-3)
+        shared = trials * variance * pair_spread**2
+        weights = trials / (self.dispersion + shared)
         regression = regression._replace(weights=weights)
         effects = _fit(regression.of_data(), spread, zero, effects, COLD_STEPS)
         prior_means = self._draw_prior_means(len(rates), spread)
@@ -357,17 +362,19 @@ class Scale:
         # By name, so that more images do not move others to the other half.
         halves = np.array([zlib.crc32(name.encode()) % 2 for name in names])
         half = halves[cluster]
+        right = reference.right
         self.is_seen = (prompts["split"] == SEEN).to_numpy()
         self.held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
         matched = self.is_seen & prompts["matched"].to_numpy(bool)
-        seen_recognized = self._recognized(reference.right, half, matched)
-        held_out_recognized = self._recognized(reference.right, half, self.held_out)
+        seen_recognized = self._recognized(right, half, matched)
+        held_out_recognized = self._recognized(right, half, self.held_out)
         self.is_recognized = seen_recognized | held_out_recognized
 
         self.up_offset = self._offset(reference, UP_PRIOR)
         self.low_offset = self._offset(usual, LOW_PRIOR)
         mistaken, self.trials = self._mistaken(reference.chosen)
-        self.mistaken_offset = _logit(_shrunk(mistaken, self.trials, LOW_PRIOR))
+        mistaken = _shrunk(mistaken, self.trials, LOW_PRIOR)
+        self.mistaken_offset = _logit(mistaken)
 
     def _number_pairs(self) -> None:
         """Number the pairs of the prompts, and the adjective and noun of each pair."""
@@ -418,7 +425,8 @@ class Scale:
         noun_sizes = pair_sizes @ _one_hot(self.noun)
         # Not below 0, which rounding can do.
         size = np.maximum(noun_sizes[:, self.noun] - pair_sizes, 0)
-        total = seen_weights @ self._wrong_choices(chosen)[self.is_seen]
+        wrong_choices = self._wrong_choices(chosen)
+        total = seen_weights @ wrong_choices[self.is_seen]
         return _mean(total, size), size
 
     def _wrong_choices(self, chosen: np.ndarray) -> "csr_array":
@@ -430,7 +438,8 @@ class Scale:
         is_choice = pd.notna(chosen) & self.is_seen[:, None]
         rows, judges = np.nonzero(is_choice)
         pair = self.pair[rows]
-        names = chosen[rows, judges] + "_" + self.noun_names[pair]
+        adjectives = chosen[rows, judges].astype(object)
+        names = adjectives + "_" + self.noun_names[pair]
         # -1 for an adjective and a noun that are not a pair of the prompts
         chosen_pair = pd.Index(self.pairs).get_indexer(names)
         is_wrong = (chosen_pair >= 0) & (chosen_pair != pair)
@@ -465,7 +474,8 @@ class Scale:
         expected = rates[self.pair[self.is_seen]]
         errors = right[self.is_seen] - expected
         variance = (expected * (1 - expected)).sum()
-        dispersion = float((errors**2).sum() / variance) if variance > 0 else 1.0
+        squares = (errors**2).sum()
+        dispersion = float(squares / variance) if variance > 0 else 1.0
         # 1 / J is that of J judges that decide independently.
         return max(dispersion, 1 / self.judges)
 
@@ -480,13 +490,15 @@ class Scale:
         weights = size / size.sum(axis=1, keepdims=True)
         evidence = up - low
         above_low = rates - low
-        overall_evidence = (weights * evidence).sum(axis=1)
-        overall = (weights * above_low).sum(axis=1) / np.maximum(overall_evidence, LEAST_EVIDENCE)
-        overall = np.clip(overall, *OVERALL_BOUNDS)[:, None]
+        overall_evidence = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
+        overall = (weights * above_low).sum(axis=1) / overall_evidence
+        overall = np.clip(overall, *OVERALL_BOUNDS)
+        pulled = above_low + EVIDENCE * overall[:, None]
         # The least divisor is for pairs of which up is below low.
         divisor = np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
-        fractions = np.clip((above_low + EVIDENCE * overall) / divisor, *BOUNDS)
-        return _Drawn((weights * fractions).sum(axis=1), fractions, weights)
+        fractions = np.clip(pulled / divisor, *BOUNDS)
+        fraction = (weights * fractions).sum(axis=1)
+        return _Drawn(fraction, fractions, weights)
 
     def recognized(self, served: Collection[str] | None = None) -> dict[str, np.ndarray]:
         """Return the recognized rows (n,) of each served held-out split that has some, and of all
@@ -507,11 +519,11 @@ class Scale:
         recognize enough.
         """
         counted = self.held_out & self.is_recognized
-        pairs = len(np.unique(self.pair[counted]))
+        pairs = np.unique(self.pair[counted]).size
         prompts = counted.sum() / max(1, self.held_out.sum())
         if pairs >= LEAST_PAIRS and prompts >= LEAST_PROMPTS:
             return None
-        total = len(np.unique(self.pair[self.held_out]))
+        total = np.unique(self.pair[self.held_out]).size
         return (
             f"the judges recognize too few held-out pairs: {pairs} of {total}, {prompts:.0%} of "
             f"the prompts; at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"

@@ -123,10 +123,12 @@ def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.n
     pair = number_names(np.asarray(pairs, dtype=object)[counts])
     # One number for each combination; + 1, because -1 stands for no pair.
     width = pair.max() + 2
-    combined, cell = np.unique(image * width + pair + 1, return_inverse=True)
-    weight = np.bincount(cell, weights=weights[counts])
-    value = np.bincount(cell, weights=(values * weights)[counts])
-    image, pair = np.divmod(combined, width)
+    combination = image * width + pair + 1
+    distinct, cell = np.unique(combination, return_inverse=True)
+    weights = weights[counts]
+    weight = np.bincount(cell, weights=weights)
+    value = np.bincount(cell, weights=values[counts] * weights)
+    image, pair = np.divmod(distinct, width)
     return Cells(image, pair - 1, weight, value)
 
 
@@ -148,8 +150,9 @@ def components(cells: Cells, judges: np.ndarray | None) -> Components:
     # Each clustered variance contains that of the single cells.
     pairs = _clustered(in_pairs, cells.pair[has_pair]) - _sum_squares(in_pairs)
     images = _clustered(residuals, cells.image) - residual
+    by_judges = judge_variance(judges)
     # An estimated component may be below 0.
-    return Components(max(0.0, pairs), max(0.0, images), judge_variance(judges).value, residual)
+    return Components(max(0.0, pairs), max(0.0, images), by_judges.value, residual)
 
 
 def judge_variance(judges: np.ndarray | None) -> Variance:
@@ -179,10 +182,11 @@ def within_pair_residuals(cells: Cells) -> np.ndarray:
     # A single image has no residual.
     correction = np.where(images > 1, np.sqrt(images / np.maximum(images - 1, 1)), 0.0)
     scale = correction / total
-    pair_mean = value / weight
-    residuals = (cells.value - pair_mean[pair] * cells.weight) * scale[pair]
+    expected = (value / weight)[pair] * cells.weight
+    residuals = (cells.value - expected) * scale[pair]
+    image_residuals = np.bincount(cells.image, weights=residuals)
     pair_residuals = (value - cells.mean * weight) / (images * total)
-    return np.concatenate([np.bincount(cells.image, weights=residuals), pair_residuals])
+    return np.concatenate([image_residuals, pair_residuals])
 
 
 def image_variance(cells: Cells) -> Variance:
@@ -193,8 +197,8 @@ def image_variance(cells: Cells) -> Variance:
     m = cells.images
     within_pairs = _sum_squares(residuals[cells.has_pair])
     # An estimated component may be below 0.
-    value = max(0.0, _clustered(residuals, cells.image) - within_pairs)
-    return Variance(value * m / (m - 1), m - 1)
+    variance = max(0.0, _clustered(residuals, cells.image) - within_pairs)
+    return Variance(variance * m / (m - 1), m - 1)
 
 
 @lru_cache(8)
@@ -253,7 +257,8 @@ def over_pairs(
     sizes = np.maximum(sizes, 1e-9 * size.sum())
     ratio = (value.sum() + certain_value) / (size.sum() + certain_size)
     sampled = np.quantile(values / sizes, [tail, 1 - tail])
-    low, high = ratio + _widening(size, level) * (sampled - ratio)
+    widening = _widening(size, level)
+    low, high = ratio + widening * (sampled - ratio)
 
     # The one more pair is of average size.
     more_size = all_weights[:, -1] * size.mean()
@@ -282,7 +287,8 @@ def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Varia
     pair = cells.pair[has_pair]
     value = np.bincount(pair, weights=cells.value[has_pair])
     size = np.bincount(pair, weights=cells.weight[has_pair])
-    certain = cells.value[~has_pair].sum(), cells.weight[~has_pair].sum()
+    no_pair = ~has_pair
+    certain = (cells.value[no_pair].sum(), cells.weight[no_pair].sum())
     interval = over_pairs(value, size, ends, certain=certain)
     assert interval is not None  # weights are above 0
     low, high = interval
@@ -389,5 +395,6 @@ def fraction(value: float, variance: Variance, images: int) -> Estimate:
     trials = value * (1 - value) / variance.value * fewer
     hits = value * trials + 0.5
     misses = (1 - value) * trials + 0.5
-    low, high = special.betaincinv(hits, misses, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = special.betaincinv(hits, misses, tails)
     return Estimate(value, min(value, float(low)), max(value, float(high)))

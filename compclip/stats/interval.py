@@ -61,9 +61,10 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
     result = np.empty((resamples, len(columns)))
     step = max(1, INDICES // m)
     for start in range(0, resamples, step):
-        drawn = generator.integers(m, size=(min(step, resamples - start), m))
+        size = min(step, resamples - start)
+        drawn = generator.integers(m, size=(size, m))
         for number, column in enumerate(columns):
-            result[start : start + step, number] = column[drawn].sum(axis=1)
+            result[start : start + size, number] = column[drawn].sum(axis=1)
     return result
 
 

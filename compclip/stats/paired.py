@@ -31,4 +31,5 @@ def holm(values: Sequence[float]) -> np.ndarray:
     factors = np.arange(len(p), 0, -1)
     # A larger p-value is not rejected before a smaller one.
     adjusted = np.maximum.accumulate(p[order] * factors)
-    return np.minimum(adjusted, 1)[np.argsort(order)]
+    adjusted = np.minimum(adjusted, 1)
+    return adjusted[np.argsort(order)]

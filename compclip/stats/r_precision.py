@@ -76,7 +76,8 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
     order = np.lexsort((images, classes))  # stable
     images = images[order]
     first = np.flatnonzero(np.diff(images, prepend=-1))
-    return Pool(np.append(first, len(images)), texts[order], classes[order][first])
+    starts = np.append(first, len(images))
+    return Pool(starts, texts[order], classes[order][first])
 
 
 class Weights:
@@ -138,7 +139,8 @@ def expected_top1(
     x = np.divide(tied, not_beaten, out=np.zeros_like(not_beaten), where=not_beaten > 0)
     x = np.minimum(x, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        won_ties = -np.expm1(candidates * np.log1p(-x)) / (candidates * x)
+        any_tie = -np.expm1(candidates * np.log1p(-x))
+        won_ties = any_tie / (candidates * x)
     return np.where(x > 0, unbeaten * won_ties, unbeaten)
 
 
@@ -194,12 +196,14 @@ def blocks(
         rows = order[start : start + BLOCK]
         # The last block is filled up with its own rows, which are then dropped.
         full_block = np.resize(rows, BLOCK)
-        yield rows, similarities(full_block)[: len(rows)]
+        values = similarities(full_block)
+        yield rows, values[: len(rows)]
 
 
 def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
     """Yield each class of sorted ``classes`` (n,), and its rows."""
-    starts = np.flatnonzero(np.diff(classes, prepend=-1))
+    is_first = np.diff(classes, prepend=-1)
+    starts = np.flatnonzero(is_first)
     edges = [*starts.tolist(), len(classes)]
     for start, stop in pairwise(edges):
         yield int(classes[start]), slice(start, stop)
@@ -213,7 +217,8 @@ def weigh(
     """
     from compclip.stats.kernels import sum_better
 
-    similarity = np.take_along_axis(values, entries.own[rows, None], axis=1)[:, 0]
+    own = entries.own[rows]
+    similarity = np.take_along_axis(values, own[:, None], axis=1)[:, 0]
     beaten = np.zeros(len(rows))
     tied = np.zeros(len(rows))
     for class_index, span in by_class(entries.classes[rows]):
@@ -304,11 +309,14 @@ def r_precision(
     require_below(texts, "captions", own=own)
     own = own.astype(np.int64)
     image, ids = pd.factorize(images, sort=True)
-    class_index = image if classes is None else pd.factorize(classes, sort=True)[0]
-    is_one = pd.Series(class_index).groupby(image).nunique().max() == 1
-    require(is_one, "classes", "an image has two classes", "give each image one")
+    class_index = image
+    if classes is not None:
+        class_index, _ = pd.factorize(classes, sort=True)
+    n_classes = pd.Series(class_index).groupby(image).nunique()
+    require(n_classes.max() == 1, "classes", "an image has two classes", "give each image one")
     captions = _count_earlier(image)
     draws = _count_earlier(own)
+    # An entry's stream depends on its image, the number of its caption, and of its draw.
     keys = [
         (str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)
     ]
@@ -317,9 +325,11 @@ def r_precision(
     # The kernel reads float32 and float64. Blocks are converted, so that the whole matrix is not
     # copied.
     dtype = np.float32 if np.can_cast(similarity.dtype, np.float32) else np.float64
-    similarity_blocks = blocks(
-        lambda rows: similarity[rows].astype(dtype, copy=False), entries.classes
-    )
+
+    def similarities(rows: np.ndarray) -> np.ndarray:
+        return similarity[rows].astype(dtype, copy=False)
+
+    similarity_blocks = blocks(similarities, entries.classes)
     return judge_entries(
         similarity_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed
     )
