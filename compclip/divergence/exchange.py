@@ -47,9 +47,10 @@ def exchange(
     if goal.bound:
         # Sums in a different order may differ by this.
         goal = goal._replace(atom=goal.atom - 1e-12)
-    pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
+    placed = np.concatenate([train, test])
+    pool = np.setdiff1d(np.arange(len(samples)), placed)
     sizes = np.array([len(train), len(test)])
-    best = state_of(samples, np.concatenate([train, test, pool]), sizes)
+    best = state_of(samples, np.concatenate([placed, pool]), sizes)
     lowest = descend(best, goal, generator.random((moves, 2)))
     advance(moves)
     # Compounds by occurrence: a compound is tried the more often, the more samples have it.
@@ -58,6 +59,7 @@ def exchange(
     for _ in range(HOPS):
         if lowest < REACHED:
             break
+        # A copy, so that a hop without improvement leaves nothing behind.
         hop = deepcopy(best)
         compound = occurrences[generator.integers(len(occurrences))]
         luck = generator.random((len(train), CLEARING))
@@ -75,12 +77,14 @@ def state_of(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     train, test, _ = np.split(order, np.cumsum(sizes))
     kinds = []
     for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
+        # Sums of multiples of the grid are exact in any order.
         rounded = np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID
         matrix = sparse.csr_array((rounded, matrix.indices, matrix.indptr), matrix.shape)
         kind = as_kind(matrix, alpha)
         for subset, rows in enumerate((train, test)):
-            kind.weights[subset] = matrix[rows].sum(axis=0)
-            kind.powers[subset] = kind.weights[subset] ** kind.exponents[subset]
+            weights = matrix[rows].sum(axis=0)
+            kind.weights[subset] = weights
+            kind.powers[subset] = weights ** kind.exponents[subset]
         kind.totals[:] = kind.weights.sum(axis=1)
         kinds.append(kind)
     return State(order, sizes, *kinds)

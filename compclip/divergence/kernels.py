@@ -204,7 +204,8 @@ def divergence_with(kind, sample, subset, opposite_power):
     if total == 0.0 or opposite_power == 0.0:
         return np.nan
     overlap = kind.overlap[0] + kind.gains[subset, sample]
-    return 1.0 - overlap / (power(total, kind.exponents[subset]) * opposite_power)
+    total_power = power(total, kind.exponents[subset])
+    return 1.0 - overlap / (total_power * opposite_power)
 
 
 @njit(cache=True)
@@ -237,8 +238,9 @@ def take_samples(atoms, compounds, goal, sizes, steps, begin, end):
     """Run the ``Steps`` from ``begin`` to ``end`` of the greedy algorithm."""
     placed = np.array([np.sum(steps.subset_of == TRAIN), np.sum(steps.subset_of == TEST)])
     for step in range(begin, end):
-        # The subset that is further behind its size; without a division, which would round.
-        subset = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
+        # Which subset is further behind its size; without a division, which would round.
+        is_train_behind = placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN]
+        subset = TRAIN if is_train_behind else TEST
         best, atom, compound = best_sample(atoms, compounds, goal, subset, steps.subset_of)
         place(atoms, best, subset)
         place(compounds, best, subset)
@@ -310,11 +312,13 @@ def swap(kind, exchange, overlap):
 @njit(cache=True)
 def add_sample(kind, sample, subset, sign):
     """Add a sample to the weights of a subset, or subtract it (``sign`` -1)."""
+    exponent = kind.exponents[subset]
     weights = kind.weights[subset]
+    powers = kind.powers[subset]
     for j in range(kind.starts[sample], kind.starts[sample + 1]):
         item = kind.items[j]
         weights[item] += sign * kind.item_weights[j]
-        kind.powers[subset, item] = power(weights[item], kind.exponents[subset])
+        powers[item] = power(weights[item], exponent)
     kind.totals[subset] += sign * kind.sample_totals[sample]
 
 
@@ -416,8 +420,9 @@ def clear(state, goal, compound, luck):
     """
     n_train = state.sizes[TRAIN]
     holds = np.zeros(len(state.order), np.bool_)
-    begin, end = state.compounds.holder_starts[compound : compound + 2]
-    holds[state.compounds.holders[begin:end]] = True
+    compounds = state.compounds
+    begin, end = compounds.holder_starts[compound : compound + 2]
+    holds[compounds.holders[begin:end]] = True
     leaving = np.sum(holds[state.order[:n_train]])
     if leaving == 0 or leaving > np.sum(~holds[state.order[n_train:]]):
         return False

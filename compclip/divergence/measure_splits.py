@@ -106,6 +106,7 @@ def random_sides(
         test = weighing.totals(collect_bags(test_images))
         train = Totals(whole.atoms - test.atoms, whole.compounds - test.compounds)
         sampled_sizes = np.minimum(generator.permutation(counts), sizes)
+        # Where all captions are prompted for, the totals are those of the whole images.
         if sampled_sizes.sum() < sum(sizes):
             sampled = [
                 generator.choice(rows, size, replace=False)
@@ -351,6 +352,7 @@ def measure_splits(
     )[["row", "adjective", "noun"]]
     texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
     measurement.measure("pairs", by_pairs(occurrences, tables.ranking, len(texts)), tests)
+    # None in the summary, if subgraphs are not measured.
     keep = None
     if settings.subgraphs and searched:
         keep = settings.subgraphs.keep

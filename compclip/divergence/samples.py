@@ -71,8 +71,10 @@ def collect_bags(samples: Sequence[Rows]) -> Bags:
 
 
 def join(first: Bags, second: Bags) -> Bags:
-    begins = np.concatenate((first.begins, first.begins[-1] + second.begins[1:]))
-    return Bags(begins, np.concatenate((first.items, second.items)))
+    moved = first.begins[-1] + second.begins[1:]
+    begins = np.concatenate((first.begins, moved))
+    items = np.concatenate((first.items, second.items))
+    return Bags(begins, items)
 
 
 def from_bags(
@@ -88,8 +90,8 @@ def from_bags(
 
 def _matrix(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
     """Return the weights (bags, names), and the names, sorted."""
-    occurrences = []
-    weights = []
+    occurrences: list[str] = []
+    weights: list[float] = []
     sizes = []
     for bag in bags:
         occurrences.extend(bag)

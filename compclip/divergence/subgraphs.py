@@ -178,7 +178,8 @@ class FoundSubgraphs:
         n_compounds = len(self.first)
         # With an excess of 1 everywhere, the sum counts the samples with a compound.
         ones = np.ones(len(self.compounds), np.int32)
-        number = _sum(*pool, self.begins, self.compounds, ones, n_compounds).astype(np.int32)
+        number = _sum(*pool, self.begins, self.compounds, ones, n_compounds)
+        number = number.astype(np.int32)
         excess = _excess(number, self.compounds, self.inner, self.inner_counts)
         total = _sum(*pool, self.begins, self.compounds, excess, n_compounds)
         weights = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
@@ -205,7 +206,8 @@ class FoundSubgraphs:
     def _word_counts(self, samples: Bags) -> np.ndarray:
         """Return how often the samples have each word."""
         times = np.bincount(samples.items, minlength=len(self.forest))
-        times_of_nodes = np.repeat(times, np.diff(self.forest.offsets))
+        sizes = np.diff(self.forest.offsets)
+        times_of_nodes = np.repeat(times, sizes)
         labels = self.forest.labels
         return np.bincount(labels.codes, times_of_nodes, len(labels.names))
 
@@ -224,6 +226,7 @@ class FoundSubgraphs:
             by_name = sorted(range(len(tied)), key=names.__getitem__)
             n_tied = keep - len(heavy)
             heavy = np.concatenate((heavy, tied[by_name[:n_tied]]))
+        # By hash: numbers depend on which texts the forest has, hashes do not.
         return heavy[np.argsort(self.codes[heavy])]
 
 

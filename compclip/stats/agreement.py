@@ -49,13 +49,18 @@ def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
     It is the correlation of the signs of all differences; NaN where x or y does not vary.
     """
-    signs_x = np.sign(np.subtract.outer(x, x))
-    signs_y = np.sign(np.subtract.outer(y, y))
+    signs_x = _difference_signs(x)
+    signs_y = _difference_signs(y)
+    # Ties have the sign 0, and so leave the variances (tau-b).
     covariance = _sum_pairs(signs_x * signs_y, weights)
     variance_x = _sum_pairs(signs_x**2, weights)
     variance_y = _sum_pairs(signs_y**2, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         return covariance / np.sqrt(variance_x * variance_y)
+
+
+def _difference_signs(values: np.ndarray) -> np.ndarray:
+    return np.sign(np.subtract.outer(values, values))
 
 
 def _sum_pairs(products: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -413,7 +413,8 @@ class Scale:
         weights = self.weights[:, rows]
         pair_matrix = self.pair_matrix[rows]
         size = weights @ pair_matrix
-        total = (weights * values[rows]) @ pair_matrix
+        weighted = weights * values[rows]
+        total = weighted @ pair_matrix
         return _mean(total, size), size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -423,7 +424,7 @@ class Scale:
         seen_weights = self.weights[:, self.is_seen]
         pair_sizes = seen_weights @ self.pair_matrix[self.is_seen]
         noun_sizes = pair_sizes @ _one_hot(self.noun)
-        # Not below 0, which rounding can do.
+        # Images of the noun, less those of the pair; not below 0, which rounding can do.
         size = np.maximum(noun_sizes[:, self.noun] - pair_sizes, 0)
         wrong_choices = self._wrong_choices(chosen)
         total = seen_weights @ wrong_choices[self.is_seen]
@@ -457,6 +458,7 @@ class Scale:
         right = generator.right
         rates, size = self._rates(right, self.is_seen)
         dispersion = self._dispersion(right, rates[0])
+        # One stream for both models: in another order, they would draw other errors.
         stream = rng(0, "composed", "errors")
         upper = _Model(self.names, dispersion, UP_SPREAD, stream)
         up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
@@ -508,7 +510,8 @@ class Scale:
         counted = self.held_out & self.is_recognized
         if served is not None:
             counted = counted & np.isin(names, list(served))
-        splits = {name: counted & (names == name) for name in dict.fromkeys(names[counted])}
+        split_names = dict.fromkeys(names[counted])
+        splits = {name: counted & (names == name) for name in split_names}
         if splits:
             splits[HELD_OUT] = counted
         return splits

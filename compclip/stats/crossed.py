@@ -197,7 +197,8 @@ def image_variance(cells: Cells) -> Variance:
     m = cells.images
     within_pairs = _sum_squares(residuals[cells.has_pair])
     # An estimated component may be below 0.
-    variance = max(0.0, _clustered(residuals, cells.image) - within_pairs)
+    between_pairs = _clustered(residuals, cells.image) - within_pairs
+    variance = max(0.0, between_pairs)
     return Variance(variance * m / (m - 1), m - 1)
 
 
@@ -273,7 +274,9 @@ def over_pairs(
 
 def variance_from_end(value: float, end: float, pairs: int) -> Variance:
     """Return the variance that an end of ``over_pairs`` implies (Zou and Donner 2008)."""
-    return Variance(((end - value) / student(pairs - 1, LEVEL)) ** 2, pairs - 1)
+    degrees = pairs - 1
+    standard_error = (end - value) / student(degrees, LEVEL)
+    return Variance(standard_error**2, degrees)
 
 
 def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
@@ -309,6 +312,7 @@ def difference(value: float, lower: Variance, upper: Variance | None = None) -> 
     if toward_0.value == 0:
         p = float(value == 0)
     else:
+        # Two-sided: the probability of a t farther from 0 on either side.
         t = -abs(value) / toward_0.value**0.5
         p = float(2 * special.stdtr(toward_0.degrees, t))
     low = max(-1.0, value - lower.half_width())
@@ -393,6 +397,7 @@ def fraction(value: float, variance: Variance, images: int) -> Estimate:
     normal = special.ndtri((1 + LEVEL) / 2)
     fewer = (normal / student(variance.degrees, LEVEL)) ** 2
     trials = value * (1 - value) / variance.value * fewer
+    # The posterior of Jeffreys' prior, Beta(hits + 1/2, misses + 1/2).
     hits = value * trials + 0.5
     misses = (1 - value) * trials + 0.5
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]

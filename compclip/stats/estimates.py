@@ -145,13 +145,12 @@ def compare_scores(
     is_fraction = min(a_values.min(), b_values.min()) >= 0
     remedy = "give the range of a difference"
     require(is_fraction or ends, "ends", "required for values below 0", remedy)
-    is_paired = b_images is None
     require_length(len(a_values), "values of a", images=images, pairs=pairs)
-    b_length = len(a_values) if is_paired else len(b_values)
+    b_length = len(a_values) if b_images is None else len(b_values)
     require_length(b_length, "values", b=b_values, b_images=b_images, b_pairs=b_pairs)
     value = float(a_values.mean() - b_values.mean())
     by_judge = a_values.mean(axis=0) - b_values.mean(axis=0)
-    if is_paired:
+    if b_images is None:
         terms = [_cells(a_values - b_values, images, pairs)]
         # In an unsampled pair, all of b can be lost, or b can have nothing of a.
         ends = ends or (-float(b_values.mean()), float(a_values.mean()))

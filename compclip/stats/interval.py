@@ -37,8 +37,8 @@ def exact(value: float, trials: int) -> Estimate:
     from scipy import stats  # slow to import, and seldom needed
 
     test = stats.binomtest(round(value * trials), trials)
-    ends = test.proportion_ci(LEVEL, method="exact")
-    return Estimate(value, float(ends.low), float(ends.high))
+    interval = test.proportion_ci(LEVEL, method="exact")
+    return Estimate(value, float(interval.low), float(interval.high))
 
 
 def number_names(names: ArrayLike) -> np.ndarray:
@@ -87,8 +87,9 @@ def mean(
         means = resampled[:, 0] / resampled[:, 1]
     if len(sums) < 2:
         return Estimate(value, None, None)
-    # A resample of only images with weight 0 has no mean.
-    low, high = np.nanquantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # NaN: a resample of only images with weight 0 has no mean.
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.nanquantile(means, tails)
     return Estimate(value, float(low), float(high))
 
 
@@ -107,8 +108,9 @@ def share(
     """
     hits = np.asarray(hits, np.float64)
     counts = weights > 0
-    value = hits[counts][0]
-    if value not in (0, 1) or (hits[counts] != value).any():
+    counted = hits[counts]
+    value = counted[0]
+    if value not in (0, 1) or (counted != value).any():
         return mean(images, hits, weights, resamples, generator)
     trials = len(np.unique(np.asarray(images)[counts]))
     return exact(float(value), trials)

@@ -21,8 +21,11 @@ def sum_better(
         zero = weights.dtype.type(0)
         above = zero
         same = zero
+        own_value = own[row]
         for column in range(len(weights)):
-            above += zero if values[row, column] <= own[row] else weights[column]
-            same += weights[column] if values[row, column] == own[row] else zero
+            value = values[row, column]
+            weight = weights[column]
+            above += zero if value <= own_value else weight
+            same += weight if value == own_value else zero
         better[row] = above
         equal[row] = same

@@ -155,7 +155,8 @@ def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np
     low = np.searchsorted(pool.classes, column, "left")
     high = np.searchsorted(pool.classes, column, "right")
     size = high - low
-    image = (uniform[:, 0] * (pool.images - size)).astype(np.int64)
+    eligible = pool.images - size
+    image = (uniform[:, 0] * eligible).astype(np.int64)
     # The images of the own class are in a row; those behind it are moved past it.
     image += np.where(image >= low, size, 0)
     n_captions = np.diff(pool.starts)[image]
