@@ -46,9 +46,12 @@ def _preorder(heads):
     depths from 1.
     """
     n = len(heads)
-    order, stack = np.empty(n, np.int64), np.empty(n, np.int64)
+    order = np.empty(n, np.int64)
     positions = np.empty(n, np.int64)  # of each node in ``order``
-    parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
+    parents = np.empty(n, np.int64)
+    depths = np.empty(n, np.int64)
+    sizes = np.ones(n, np.int64)
+    stack = np.empty(n, np.int64)
     node = -1  # the head of roots
     filled = 0
     for i in range(n):

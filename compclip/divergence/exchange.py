@@ -66,7 +66,8 @@ def exchange(
         if clear(hop, goal, compound, luck):
             score = descend(hop, goal, generator.random((hop_moves, 2)))
             if score < lowest:
-                best, lowest = hop, score
+                best = hop
+                lowest = score
         advance(hop_moves)
     train, test, _ = np.split(best.order, np.cumsum(sizes))
     return train, test

@@ -215,8 +215,10 @@ def best_sample(atoms, compounds, goal, subset, subset_of):
     # The same for all samples, so computed once.
     atom_power = power(atoms.totals[opposite], atoms.exponents[opposite])
     compound_power = power(compounds.totals[opposite], compounds.exponents[opposite])
-    lowest, best = np.inf, -1
-    best_atom, best_compound = np.nan, np.nan
+    lowest = np.inf
+    best = -1
+    best_atom = np.nan
+    best_compound = np.nan
     for sample in range(len(subset_of)):
         if subset_of[sample] >= 0:
             continue
@@ -394,7 +396,8 @@ def best_partner(state, goal, i, holds, luck):
     """
     n_samples = len(state.order)
     n_train = state.sizes[TRAIN]
-    lowest, best = np.inf, -1
+    lowest = np.inf
+    best = -1
     best_overlaps = (0.0, 0.0)
     for draw in luck:
         j = n_train + int(draw * (n_samples - n_train))
