@@ -261,7 +261,7 @@ def over_pairs(
     widening = _widening(size, level)
     low, high = ratio + widening * (sampled - ratio)
 
-    # The one more pair is of average size.
+    # The additional pair has the average size.
     more_size = all_weights[:, -1] * size.mean()
     sizes = sizes + more_size
     worst, best = ends
