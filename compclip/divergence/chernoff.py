@@ -22,14 +22,20 @@ def divergence(train: ArrayLike, test: ArrayLike, alpha: float) -> float:
     """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError
     if a sum is 0.
     """
-    train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
-    totals = train.sum(), test.sum()
-    for side, total in zip(("train", "test"), totals, strict=True):
-        if not total > 0:
-            # This text becomes a warning in divergence.json.
-            raise UserError(f"{side} is empty, or weighs nothing: no divergence can be measured")
+    p = _distribution("train", train)
+    q = _distribution("test", test)
     # Rounding can exceed [0, 1].
-    return min(max(1.0 - chernoff(train / totals[0], test / totals[1], alpha), 0.0), 1.0)
+    return min(max(1.0 - chernoff(p, q, alpha), 0.0), 1.0)
+
+
+def _distribution(name: str, weights: ArrayLike) -> np.ndarray:
+    weights = np.asarray(weights, dtype=np.float64)
+    total = weights.sum()
+    # ``not >`` refuses NaN, too.
+    if not total > 0:
+        # This text becomes a warning in divergence.json.
+        raise UserError(f"{name} is empty, or weighs nothing: no divergence can be measured")
+    return weights / total
 
 
 class Totals(NamedTuple):
@@ -44,4 +50,5 @@ def divergences(train: Totals, test: Totals) -> tuple[float, float]:
     empty.
     """
     atom = divergence(train.atoms, test.atoms, ATOMS_ALPHA)
-    return atom, divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA)
+    compound = divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA)
+    return atom, compound

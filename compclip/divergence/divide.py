@@ -98,73 +98,86 @@ def divide_samples(
         UserError: there are too few samples, or none has both atoms and compounds.
     """
     samples = samples if isinstance(samples, Samples) else make_samples(samples)
-    wanted = f"{n_train} train and {n_test} test samples"
-    require(
-        n_train + n_test <= len(samples),
-        wanted,
-        f"more than the {len(samples)} samples",
-        "lower them",
-    )
+    n_placed = n_train + n_test
+    sizes = f"{n_train} train and {n_test} test samples"
+    fault = f"more than the {len(samples)} samples"
+    require(n_placed <= len(samples), sizes, fault, "lower them")
     # A first sample without weight would leave train without a distribution.
     weighty = np.flatnonzero((samples.atoms.sum(axis=1) > 0) & (samples.compounds.sum(axis=1) > 0))
     if not len(weighty):
         raise UserError("no sample has both atoms and compounds; nothing can diverge")
-    moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
-    counts = restarts, n_train + n_test, len(samples), tried(moves)
-    log.info("%d times: %d of %d samples placed, then %d exchanges", *counts)
-    goal = Goal(atom, 1.0 if compound == "max" else compound, compound == "max")
+    if moves is None:
+        moves = round(MOVES * len(samples) ** 0.5)
+    log.info(
+        "%d times: %d of %d samples placed, then %d exchanges",
+        restarts,
+        n_placed,
+        len(samples),
+        tried(moves),
+    )
+    goal = Goal(atom, 1.0 if compound == "max" else compound, bound=compound == "max")
     starts: list[Start] = []
-    for start in range(restarts):
-        generator = rng(seed, "split", start)
+    for number in range(1, restarts + 1):
+        generator = rng(seed, "split", number - 1)
         first = int(weighty[generator.integers(len(weighty))])
-        with Progress(n_train + n_test, f"samples of start {start + 1}") as progress:
+        with Progress(n_placed, f"samples of start {number}") as progress:
             grown = greedy(samples, n_train, n_test, goal, first, progress.add)
-        with Progress(tried(moves), f"exchanges of start {start + 1}") as progress:
-            rows = exchange(samples, grown.train, grown.test, goal, moves, generator, progress.add)
-        ends = [
-            Start(grown, np.sort(train), np.sort(test), *measure(samples, train, test))
-            for train, test in ((grown.train, grown.test), rows)
-        ]
+        with Progress(tried(moves), f"exchanges of start {number}") as progress:
+            train, test = exchange(
+                samples, grown.train, grown.test, goal, moves, generator, progress.add
+            )
+        greedy_start = _start(samples, grown, grown.train, grown.test)
+        exchanged = _start(samples, grown, train, test)
         log.info(
             "start %d of %d: atom divergence %.4f, compound divergence %.4f (greedy: %.4f, %.4f)",
-            start + 1,
+            number,
             restarts,
-            ends[1].atom,
-            ends[1].compound,
-            ends[0].atom,
-            ends[0].compound,
+            exchanged.atom,
+            exchanged.compound,
+            greedy_start.atom,
+            greedy_start.compound,
         )
-        starts += ends
-        if target_score(goal, ends[1].atom, ends[1].compound) < REACHED:
+        # Both, because exchanges work on rounded weights, so that they may lose a little.
+        starts += [greedy_start, exchanged]
+        if target_score(goal, exchanged.atom, exchanged.compound) < REACHED:
             break
-    return min(starts, key=lambda one: target_score(goal, one.atom, one.compound))
+    return min(starts, key=lambda start: target_score(goal, start.atom, start.compound))
+
+
+def _start(samples: Samples, grown: Division, train: np.ndarray, test: np.ndarray) -> Start:
+    atom, compound = measure(samples, train, test)
+    return Start(grown, np.sort(train), np.sort(test), atom, compound)
 
 
 def main(command: Divide) -> None:
     samples, _ = read_samples(command.samples)
-    wanted = command.atom_divergence, command.compound_divergence
     try:
         best = divide_samples(
-            samples, command.train, command.test, *wanted, command.seed, command.restarts
+            samples,
+            command.train,
+            command.test,
+            command.atom_divergence,
+            command.compound_divergence,
+            command.seed,
+            command.restarts,
         )
     except UserError as error:
         raise UserError(f"{command.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))
-    sides: dict[str, Any] = {
+    result = {
+        "settings": command.model_dump(exclude={"samples", "out"}),
+        "atom_divergence": round(best.atom, DECIMALS),
+        "compound_divergence": round(best.compound, DECIMALS),
         "train": best.train.tolist(),
         "test": best.test.tolist(),
         "unused": unused.tolist(),
     }
-    reached = {
-        "atom_divergence": round(best.atom, DECIMALS),
-        "compound_divergence": round(best.compound, DECIMALS),
-    }
-    settings = command.model_dump(exclude={"samples", "out"})
-    write_json({"settings": settings, **reached, **sides}, command.out)
+    write_json(result, command.out)
     log.info(
         "%s: atom divergence %.4f, compound divergence %.4f", command.out, best.atom, best.compound
     )
-    if command.compound_divergence == "max" and best.atom > command.atom_divergence + ROUNDING:
+    is_max = command.compound_divergence == "max"
+    if is_max and best.atom > command.atom_divergence + ROUNDING:
         log.warning(
             "no division within the atom divergence %s was found; reduce the samples",
             command.atom_divergence,

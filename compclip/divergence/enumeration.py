@@ -23,25 +23,54 @@ class Parts(NamedTuple):
     inner_counts: np.ndarray  # (s + p,), how many these are
 
 
+class Hashes(NamedTuple):
+    """64-bit hashes of the nodes in preorder."""
+
+    labels: np.ndarray
+    relations: np.ndarray  # to the parent
+    keys: np.ndarray  # of the node itself; the key of a set of nodes is the XOR of its members'
+
+
+class Scratch(NamedTuple):
+    """Buffers of ``_encode_set``; the last three number the members of a set."""
+
+    positions: np.ndarray  # of each node, its number among the members
+    parents: np.ndarray
+    children: np.ndarray  # how many
+    sums: np.ndarray  # of the label's hash and the codes below it
+
+
 @njit(cache=True)
 def _preorder(heads):
     """Renumber nodes so that a subtree is a range: order, parents (-1 at roots), sizes of subtrees,
     depths from 1.
     """
     n = len(heads)
-    order, place, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    parents, depths, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.ones(n, np.int64)
-    v, filled = -1, 0
+    order = np.empty(n, np.int64)
+    positions = np.empty(n, np.int64)  # of each node in ``order``
+    parents = np.empty(n, np.int64)
+    depths = np.empty(n, np.int64)
+    sizes = np.ones(n, np.int64)
+    stack = np.empty(n, np.int64)
+    node = -1  # the head of roots
+    filled = 0
     for i in range(n):
+        # Backwards, so that the first child comes from the stack first.
         for child in range(n - 1, -1, -1):
-            if heads[child] == v:
+            if heads[child] == node:
                 stack[filled] = child
                 filled += 1
         filled -= 1
-        v = stack[filled]
-        order[i], place[v] = v, i
-        parents[i] = place[heads[v]] if heads[v] >= 0 else -1
-        depths[i] = depths[parents[i]] + 1 if heads[v] >= 0 else 1
+        node = stack[filled]
+        order[i] = node
+        positions[node] = i
+        if heads[node] >= 0:
+            parents[i] = positions[heads[node]]
+            depths[i] = depths[parents[i]] + 1
+        else:
+            parents[i] = -1
+            depths[i] = 1
+    # Backwards, because a subtree is complete before its parent.
     for i in range(n - 1, -1, -1):
         if parents[i] >= 0:
             sizes[parents[i]] += sizes[i]
@@ -55,31 +84,33 @@ def _list_sets(parents, sizes, branching, sets):
     A set grows by nodes after its last one: the first possible node is v + 1 if v is in the set,
     else v + sizes[v]. Returns the number of sets.
     """
-    filled, nodes = 0, sets.shape[1]
-    chosen, below = (
-        np.empty(nodes, np.int64),
-        np.zeros(len(parents), np.int64),
-    )  # below: number of chosen children
+    filled = 0
+    max_nodes = sets.shape[1]
+    chosen = np.empty(max_nodes, np.int64)
+    chosen_children = np.zeros(len(parents), np.int64)  # of each node, how many
     for root in range(len(parents)):
         end = root + sizes[root]
-        chosen[0], k, v = root, 1, root + 1
+        chosen[0] = root
+        size = 1
+        node = root + 1
         while filled < len(sets):
-            if k < nodes and v < end:
-                if below[parents[v]] == branching:
-                    v += sizes[v]
+            if size < max_nodes and node < end:
+                if chosen_children[parents[node]] == branching:
+                    node += sizes[node]
                     continue
-                chosen[k] = v
-                below[parents[v]] += 1
-                k += 1
-                sets[filled, :k] = chosen[:k]
-                sets[filled, k:] = -1
+                chosen[size] = node
+                chosen_children[parents[node]] += 1
+                size += 1
+                sets[filled, :size] = chosen[:size]
+                sets[filled, size:] = -1
                 filled += 1
-                v += 1
-            elif k > 1:
-                k -= 1
-                v = chosen[k]
-                below[parents[v]] -= 1
-                v += sizes[v]
+                node += 1
+            elif size > 1:
+                # Go on without the last node, and so without its subtree.
+                size -= 1
+                node = chosen[size]
+                chosen_children[parents[node]] -= 1
+                node += sizes[node]
             else:
                 break
     return filled
@@ -96,93 +127,133 @@ def _mix(x):
 
 
 @njit(cache=True)
-def _encode_set(members, parents, labels, relations, position, above, children, sums):
+def _encode_set(members, parents, hashes, scratch):
     """Return the code of a set, its size, and bit i for each member without which the rest is
     connected.
 
-    These members are leaves, and a root with one child. The last four arguments are buffers.
+    These members are leaves, and a root with one child.
     """
-    k = 0
-    while k < len(members) and members[k] >= 0:
-        v = members[k]
-        position[v], children[k], sums[k] = k, 0, labels[v]
-        if k:
-            above[k] = position[parents[v]]
-            children[above[k]] += 1
-        k += 1
+    positions, member_parents, children, sums = scratch
+    size = 0
+    while size < len(members) and members[size] >= 0:
+        node = members[size]
+        positions[node] = size
+        children[size] = 0
+        sums[size] = hashes.labels[node]
+        # The first member is the set's root, whose parent is not a member.
+        if size:
+            parent = positions[parents[node]]
+            member_parents[size] = parent
+            children[parent] += 1
+        size += 1
     removable = int(children[0] == 1)
-    for i in range(k - 1, 0, -1):
+    for i in range(size - 1, 0, -1):
         removable |= int(children[i] == 0) << i
         # A head's code has a sum over its children, so that their order does not matter.
-        sums[above[i]] += _mix(_mix(sums[i]) ^ relations[members[i]])
-    return _mix(sums[0]), k, removable
+        code = _mix(sums[i]) ^ hashes.relations[members[i]]
+        sums[member_parents[i]] += _mix(code)
+    return _mix(sums[0]), size, removable
 
 
 @njit(cache=True)
-def list_parts(heads, labels, relations, branching, room):
-    """Return the ``Parts`` of a tree, or none and whether there are more than the rows of ``room``
-    (limit, nodes).
+def _encode_sets(sets, parents, hashes, codes, keys):
+    """Fill ``codes`` and ``keys`` of the sets; return the removable members of each, as bits."""
+    max_nodes = sets.shape[1]
+    scratch = Scratch(
+        np.empty(len(parents), np.int64),
+        np.empty(max_nodes, np.int64),
+        np.empty(max_nodes, np.int64),
+        np.empty(max_nodes, np.uint64),
+    )
+    removable = np.empty(len(sets), np.int64)
+    for number in range(len(sets)):
+        members = sets[number]
+        code, size, mask = _encode_set(members, parents, hashes, scratch)
+        codes[number] = code
+        # Without a member, two nodes leave a single word, which is an atom.
+        removable[number] = mask if size > 2 else 0
+        keys[number] = 0
+        for node in members[:size]:
+            keys[number] ^= hashes.keys[node]
+    return removable
+
+
+@njit(cache=True)
+def _list_paths(parents, depths, max_nodes, hashes, codes, keys):
+    """Return the downward paths of more than ``max_nodes`` nodes; fill their ``codes`` and
+    ``keys``.
+    """
+    paths = np.empty((len(codes), 3), np.int64)
+    filled = 0
+    for node in range(len(parents)):
+        # The path grows upward, so that each code is computed from the one below it.
+        top = node
+        code = _mix(hashes.labels[node])
+        key = hashes.keys[node]
+        for size in range(2, depths[node] + 1):
+            code_below = _mix(code ^ hashes.relations[top])
+            code = _mix(hashes.labels[parents[top]] + code_below)
+            top = parents[top]
+            key ^= hashes.keys[top]
+            if size > max_nodes:
+                codes[filled] = code
+                keys[filled] = key
+                paths[filled] = np.array((node, top, size))
+                filled += 1
+    return paths
+
+
+@njit(cache=True)
+def _list_inner(sets, removable, paths, keys, node_keys):
+    """Return the compounds within each compound that are one node smaller, and their counts."""
+    max_nodes = sets.shape[1]
+    inner_keys = np.empty(len(keys) * max_nodes, np.uint64)
+    counts = np.zeros(len(keys), np.uint8)
+    filled = 0
+    for number in range(len(sets)):
+        for i in range(max_nodes):
+            if removable[number] >> i & 1:
+                # XOR with a member's key takes the member out of the set.
+                inner_keys[filled] = keys[number] ^ node_keys[sets[number, i]]
+                filled += 1
+                counts[number] += 1
+    # A path loses its lower end or its top.
+    for number in range(len(sets), len(keys)):
+        for end in paths[number - len(sets), :2]:
+            inner_keys[filled] = keys[number] ^ node_keys[end]
+            filled += 1
+        counts[number] = 2
+    by_key = np.argsort(keys)
+    positions = np.searchsorted(keys[by_key], inner_keys[:filled])
+    return by_key[positions].astype(np.int32), counts
+
+
+@njit(cache=True)
+def list_parts(heads, labels, relations, branching, buffer):
+    """Return the ``Parts`` of a tree, or none, and whether there are too many for the rows of
+    ``buffer`` (limit, nodes).
 
     Args:
         heads: (n,) number of each node's head; -1 for roots.
         labels, relations: (n,) 64-bit hashes.
     """
     order, parents, sizes, depths = _preorder(heads)
-    n, nodes = len(order), room.shape[1]
-    labels, relations = labels[order], relations[order]
-    n_sets = _list_sets(parents, sizes, branching, room)
-    sets, total = room[:n_sets], n_sets + np.maximum(depths - nodes, 0).sum()
-    too_many = total >= len(room)
+    max_nodes = buffer.shape[1]
+    n_sets = _list_sets(parents, sizes, branching, buffer)
+    # A node of depth d is the lower end of one path of each size up to d; the small ones are sets.
+    total = n_sets + np.maximum(depths - max_nodes, 0).sum()
+    n_nodes = len(order)
+    too_many = total >= len(buffer)
     if too_many:
-        sets, n_sets, total, n = sets[:0], 0, 0, 0
-    codes, keys, counts = (
-        np.empty(total, np.uint64),
-        np.empty(total, np.uint64),
-        np.zeros(total, np.uint8),
-    )
-    paths, inside = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.uint64)
-    # The key of a set of nodes is the XOR of its members' keys.
-    key_of = np.empty(n, np.uint64)
-    for v in range(n):
-        key_of[v] = _mix(uint64(v + 1))
-    removable = np.empty(n_sets, np.int64)
-    position, above, children = (
-        np.empty(n, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-    )
-    sums = np.empty(nodes, np.uint64)
-    for o in range(n_sets):
-        codes[o], size, mask = _encode_set(
-            sets[o], parents, labels, relations, position, above, children, sums
-        )
-        removable[o] = mask if size > 2 else 0
-        keys[o] = 0
-        for i in range(size):
-            keys[o] ^= key_of[sets[o, i]]
-    at = n_sets
-    for v in range(n):
-        code, key, top = _mix(labels[v]), key_of[v], v
-        for size in range(2, depths[v] + 1):
-            code = _mix(labels[parents[top]] + _mix(code ^ relations[top]))
-            top = parents[top]
-            key ^= key_of[top]
-            if size > nodes:
-                codes[at], keys[at] = code, key
-                paths[at - n_sets] = np.array((v, top, size))
-                at += 1
-    filled = 0
-    for o in range(n_sets):
-        for i in range(nodes):
-            if removable[o] >> i & 1:
-                inside[filled] = keys[o] ^ key_of[sets[o, i]]
-                filled += 1
-                counts[o] += 1
-    for o in range(n_sets, total):
-        for end in paths[o - n_sets, :2]:
-            inside[filled] = keys[o] ^ key_of[end]
-            filled += 1
-        counts[o] = 2
-    by_key = np.argsort(keys)
-    inner = by_key[np.searchsorted(keys[by_key], inside[:filled])].astype(np.int32)
+        n_sets, total, n_nodes = 0, 0, 0
+    sets = buffer[:n_sets]
+    node_keys = np.empty(n_nodes, np.uint64)
+    for node in range(n_nodes):
+        node_keys[node] = _mix(uint64(node + 1))
+    hashes = Hashes(labels[order], relations[order], node_keys)
+    codes = np.empty(total, np.uint64)
+    keys = np.empty(total, np.uint64)
+    removable = _encode_sets(sets, parents[:n_nodes], hashes, codes, keys)
+    paths = _list_paths(parents[:n_nodes], depths, max_nodes, hashes, codes[n_sets:], keys[n_sets:])
+    inner, counts = _list_inner(sets, removable, paths, keys, node_keys)
     return Parts(order, parents, sets, paths, codes, inner, counts), too_many

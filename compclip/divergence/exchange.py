@@ -1,7 +1,7 @@
 """Exchanges of samples after the greedy division; Keysers et al. 2020 mention them without details.
 
-An exchange swaps a placed sample with one of the other side or of the pool, so both sizes stay the
-same. Exchanges are drawn at random and made if the score falls. Moving a compound to test gains
+An exchange swaps a placed sample with one of the other subset or of the pool, so both sizes stay
+the same. Exchanges are drawn at random and made if the score falls. Moving a compound to test gains
 little until the last of its samples has left train. Therefore hops follow: a compound is cleared
 from train at once, exchanges follow, and an improvement is kept.
 
@@ -23,13 +23,14 @@ HOPS, HOP_FRACTION = 400, 0.02
 # Exchanges tried for each sample that is cleared; the best is made.
 CLEARING = 4
 # Weights are rounded to multiples of this, so that their sums are exact: an item that has left a
-# side weighs 0 there, not 1e-17, whose tenth root is 0.02.
+# subset weighs 0 there, not 1e-17, whose tenth root is 0.02.
 WEIGHT_GRID = 2.0**-24
 # A score below this counts as 0.
 REACHED = 5e-5
 
 
 def tried(moves: int) -> int:
+    """Return the number of exchanges that ``exchange`` tries, including those of the hops."""
     return moves + HOPS * int(moves * HOP_FRACTION)
 
 
@@ -46,37 +47,45 @@ def exchange(
     if goal.bound:
         # Sums in a different order may differ by this.
         goal = goal._replace(atom=goal.atom - 1e-12)
-    pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
+    placed = np.concatenate([train, test])
+    pool = np.setdiff1d(np.arange(len(samples)), placed)
     sizes = np.array([len(train), len(test)])
-    best = state_of(samples, np.concatenate([train, test, pool]), sizes)
+    best = state_of(samples, np.concatenate([placed, pool]), sizes)
     lowest = descend(best, goal, generator.random((moves, 2)))
     advance(moves)
-    compounds, of_hop = best.compounds.items, int(moves * HOP_FRACTION)
+    # Compounds by occurrence: a compound is tried the more often, the more samples have it.
+    occurrences = best.compounds.items
+    hop_moves = int(moves * HOP_FRACTION)
     for _ in range(HOPS):
         if lowest < REACHED:
             break
-        hop, compound = deepcopy(best), compounds[generator.integers(len(compounds))]
-        if clear(hop, goal, compound, generator.random((len(train), CLEARING))):
-            score = descend(hop, goal, generator.random((of_hop, 2)))
+        # A copy, so that a hop without improvement leaves nothing behind.
+        hop = deepcopy(best)
+        compound = occurrences[generator.integers(len(occurrences))]
+        luck = generator.random((len(train), CLEARING))
+        if clear(hop, goal, compound, luck):
+            score = descend(hop, goal, generator.random((hop_moves, 2)))
             if score < lowest:
-                best, lowest = hop, score
-        advance(of_hop)
+                best = hop
+                lowest = score
+        advance(hop_moves)
     train, test, _ = np.split(best.order, np.cumsum(sizes))
     return train, test
 
 
 def state_of(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     """Return the state of a division; ``sizes`` are those of train and test."""
+    train, test, _ = np.split(order, np.cumsum(sizes))
     kinds = []
     for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
-        matrix = sparse.csr_array(
-            (np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID, matrix.indices, matrix.indptr),
-            matrix.shape,
-        )
+        # Sums of multiples of the grid are exact in any order.
+        rounded = np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID
+        matrix = sparse.csr_array((rounded, matrix.indices, matrix.indptr), matrix.shape)
         kind = as_kind(matrix, alpha)
-        for side, rows in enumerate(np.split(order, np.cumsum(sizes))[:2]):
-            kind.weights[side] = matrix[rows].sum(axis=0)
-            kind.powers[side] = kind.weights[side] ** kind.exponents[side]
+        for subset, rows in enumerate((train, test)):
+            weights = matrix[rows].sum(axis=0)
+            kind.weights[subset] = weights
+            kind.powers[subset] = weights ** kind.exponents[subset]
         kind.totals[:] = kind.weights.sum(axis=1)
         kinds.append(kind)
     return State(order, sizes, *kinds)

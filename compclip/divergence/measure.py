@@ -54,9 +54,9 @@ def random_baseline(
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(samples))
-        train, test = (
-            samples.totals(rows) for rows in (order[:n_train], order[n_train : n_train + n_test])
-        )
+        train = samples.totals(order[:n_train])
+        test = samples.totals(order[n_train : n_train + n_test])
+        # Each by itself: a side may have atoms without having compounds.
         for kind, alpha in enumerate((ATOMS_ALPHA, COMPOUNDS_ALPHA)):
             with suppress(UserError):
                 result[shuffle, kind] = divergence(train[kind], test[kind], alpha)
@@ -85,26 +85,32 @@ def measure_divergence(
         UserError: a sample has another form (train and test are numbered together), or a side
             weighs nothing.
     """
-    samples, n = make_samples([*train, *test]), len(train)
-    return divergence_report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
+    # Together, because compounds with structure are weighed over both sides.
+    samples = make_samples([*train, *test])
+    rows = np.arange(len(samples))
+    n_train = len(train)
+    return divergence_report(samples, rows[:n_train], rows[n_train:], shuffles, seed)
 
 
 def divergence_report(
     samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int
 ) -> dict[str, Any]:
     atom, compound = measure(samples, train, test)
-    random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
-    values = {"atom_divergence": atom, "compound_divergence": compound}
-    for name, moment in (("mean", random.mean(axis=0)), ("std", random.std(axis=0))):
-        values |= {
-            f"random_{kind}_{name}": float(moment[i]) for i, kind in enumerate(("atom", "compound"))
-        }
-    counts = {"atoms": len(samples.atom_names), "compounds": len(samples.compound_names)}
+    generator = rng(seed, "measure")
+    random = random_baseline(samples, len(train), len(test), shuffles, generator)
+    atom_mean, compound_mean = random.mean(axis=0).tolist()
+    atom_std, compound_std = random.std(axis=0).tolist()
     return {
         "train": len(train),
         "test": len(test),
-        **counts,
-        **values,
+        "atoms": len(samples.atom_names),
+        "compounds": len(samples.compound_names),
+        "atom_divergence": atom,
+        "compound_divergence": compound,
+        "random_atom_mean": atom_mean,
+        "random_compound_mean": compound_mean,
+        "random_atom_std": atom_std,
+        "random_compound_std": compound_std,
         "shuffles": shuffles,
         "seed": seed,
     }
@@ -112,8 +118,5 @@ def divergence_report(
 
 def main(command: MeasureSamples) -> None:
     samples, (train, test) = read_samples(command.train, command.test)
-    print(
-        json.dumps(
-            divergence_report(samples, train, test, command.shuffles, command.seed), indent=2
-        )
-    )
+    report = divergence_report(samples, train, test, command.shuffles, command.seed)
+    print(json.dumps(report, indent=2))

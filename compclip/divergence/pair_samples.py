@@ -12,6 +12,8 @@ from compclip.core.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
 from compclip.divergence.samples import Samples
 
+CHANGE_KEY = [*CAPTION_KEY, "adjective_start"]
+
 
 def pair_samples(
     occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range
@@ -26,26 +28,33 @@ def pair_samples(
     ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are
     skipped.
     """
-    row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
+    n = len(sample_ids)
+    row_of = pd.Series(np.arange(n), index=pd.Index(sample_ids), dtype="int64")
     # Names are made for distinct pairs only: for all occurrences, they would take gigabytes.
     distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
-    kinds = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
-    ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()[kinds]
-    ranked &= occurrences["image_id"].isin(row.index).to_numpy()
-    rows = row.loc[occurrences.loc[ranked, "image_id"]].to_numpy()
-    used, kinds = np.unique(kinds[ranked], return_inverse=True)
+    pairs = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
+    is_ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()
+    is_in_sample = occurrences["image_id"].isin(row_of.index).to_numpy()
+    counts = is_ranked[pairs] & is_in_sample
+    sample_of = occurrences.loc[counts, "image_id"]
+    rows = row_of.loc[sample_of].to_numpy()
+    used, pairs = np.unique(pairs[counts], return_inverse=True)
     distinct = distinct.iloc[used]
     words = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
     atom_columns, atom_names = pd.factorize(words, sort=True)
-    pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
-    atom_columns, rows_of_atoms = atom_columns.reshape(2, -1)[:, kinds].ravel(), np.tile(rows, 2)
-    # Entries at the same place are added.
-    ones, of_atoms = np.ones(2 * len(rows)), (rows_of_atoms, atom_columns)
-    atoms = sparse.csr_array((ones, of_atoms), (len(row), len(atom_names)))
-    compounds = sparse.csr_array(
-        (ones[: len(rows)], (rows, pair_columns[kinds])), (len(row), len(compound_names))
-    )
+    compound_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
+    # The words of all pairs are their adjectives, then their nouns.
+    adjective_columns, noun_columns = atom_columns.reshape(2, -1)
+    columns = np.concatenate([adjective_columns[pairs], noun_columns[pairs]])
+    atoms = _count(np.tile(rows, 2), columns, (n, len(atom_names)))
+    compounds = _count(rows, compound_columns[pairs], (n, len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
+
+
+def _count(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return how often each row and column occur together."""
+    # Entries at the same place are added.
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape)
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -54,18 +63,21 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     Also returns the number of changes without an occurrence: a published swap may change other
     words.
     """
-    place = [*CAPTION_KEY, "adjective_start"]
-    rows = [
-        (row.image_id, row.caption_id, change["start"], change["new_adj"])
-        for row in swapped.itertuples(index=False)
-        for change in row.changes
-    ]
-    changes = (
-        pd.DataFrame(rows, columns=[*place, "new"])
-        .astype(pairs[place].dtypes.to_dict())
-        .drop_duplicates(place)
-    )
+    # An empty table has columns of objects, which cannot be merged with numbers.
+    changes = _changes(swapped).astype(pairs[CHANGE_KEY].dtypes.to_dict())
     occurrences = pairs.merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
-    lost = len(changes) - len(changes.merge(occurrences[place].drop_duplicates(), on=place))
-    occurrences = occurrences.merge(changes, on=place, how="left")
-    return occurrences.assign(adjective=occurrences["new"].fillna(occurrences["adjective"])), lost
+    keys = occurrences[CHANGE_KEY].drop_duplicates()
+    n_matched = len(changes.merge(keys, on=CHANGE_KEY))
+    occurrences = occurrences.merge(changes, on=CHANGE_KEY, how="left")
+    adjective = occurrences["new"].fillna(occurrences["adjective"])
+    return occurrences.assign(adjective=adjective), len(changes) - n_matched
+
+
+def _changes(swapped: pd.DataFrame) -> pd.DataFrame:
+    """Return the new adjective of each change, once."""
+    rows = []
+    for row in swapped.itertuples(index=False):
+        for change in row.changes:
+            rows.append((row.image_id, row.caption_id, change["start"], change["new_adj"]))
+    changes = pd.DataFrame(rows, columns=[*CHANGE_KEY, "new"])
+    return changes.drop_duplicates(CHANGE_KEY)

@@ -16,8 +16,8 @@ COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_diver
 COLUMNS["subgraph_divergence"] = ("subgraphs", "compound_divergence")
 
 
-def read_divergences(place: Path) -> pd.DataFrame:
-    return read_table(place / "divergence.parquet", DIVERGENCE)
+def read_divergences(folder: Path) -> pd.DataFrame:
+    return read_table(folder / "divergence.parquet", DIVERGENCE)
 
 
 def measured(
@@ -25,7 +25,8 @@ def measured(
 ) -> Mapping[str, Any]:
     """Return the row of one measurement, empty if there is none."""
     key = {"definition": definition, "split": split, "texts": texts}
-    rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
+    matches = divergences[[*key]] == pd.Series(key)
+    rows = divergences[matches.all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
 
 
@@ -38,8 +39,16 @@ def random_share(row: Mapping[str, Any], kind: str) -> str:
     """Return mean and standard deviation over random divisions, as text; ``kind`` is ``atom`` or
     ``compound``.
     """
-    mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
-    return three_decimals(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
+    mean = three_decimals(row[f"random_{kind}_mean"])
+    deviation = row[f"random_{kind}_std"]
+    if deviation < 0.0005:  # 0.000 in three decimals
+        return mean
+    return f"{mean} ± {deviation:.3f}"
+
+
+def _cell(row: Mapping[str, Any], kind: str) -> TableCell:
+    value = three_decimals(row[f"{kind}_divergence"])
+    return TableCell(value, random_share(row, kind))
 
 
 def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[Line]:
@@ -50,10 +59,7 @@ def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[Line]:
     for (definition, kind), name in PART_NAMES.items():
         unit = kind.removesuffix("s")
         rows = [measured(divergences, definition, split, texts) for split in TESTS]
-        cells = [
-            TableCell(three_decimals(r[f"{unit}_divergence"]), random_share(r, unit)) if r else None
-            for r in rows
-        ]
+        cells = [_cell(row, unit) if row else None for row in rows]
         if any(cells):
             lines.append(Line(f"{kind}: {name}", cells))
     return lines

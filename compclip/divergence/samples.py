@@ -4,6 +4,7 @@ import codecs
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -35,7 +36,7 @@ class Samples:
         return self.atoms.shape[0]
 
     def totals(self, rows: Rows) -> Totals:
-        """Return the sums of the weights of these samples."""
+        """Return the sums of the weights of these samples; a repeated row counts repeatedly."""
         times = np.bincount(np.asarray(rows, dtype=np.int64), minlength=len(self))
         return Totals(times @ self.atoms, times @ self.compounds)
 
@@ -62,13 +63,18 @@ class Weighing:
 
 
 def collect_bags(samples: Sequence[Rows]) -> Bags:
-    begins = np.concatenate(([0], np.cumsum([len(sample) for sample in samples]))).astype(np.int64)
-    return Bags(begins, np.concatenate([np.empty(0, np.int64), *samples]).astype(np.int64))
+    sizes = [len(sample) for sample in samples]
+    begins = np.cumsum([0, *sizes])
+    # The empty array makes the concatenation of no samples valid.
+    items = np.concatenate([np.empty(0, np.int64), *samples])
+    return Bags(begins, items.astype(np.int64))
 
 
-def join(one: Bags, other: Bags) -> Bags:
-    begins = np.concatenate((one.begins, one.begins[-1] + other.begins[1:]))
-    return Bags(begins, np.concatenate((one.items, other.items)))
+def join(first: Bags, second: Bags) -> Bags:
+    moved = first.begins[-1] + second.begins[1:]
+    begins = np.concatenate((first.begins, moved))
+    items = np.concatenate((first.items, second.items))
+    return Bags(begins, items)
 
 
 def from_bags(
@@ -77,16 +83,26 @@ def from_bags(
     """Return samples of a bag of atoms and a bag of compounds each (weights by name); columns are
     sorted by name.
     """
-    matrices, names = [], []
-    for bags in (atoms, compounds):
-        columns, distinct = pd.factorize(
-            np.array([name for bag in bags for name in bag], object), sort=True
-        )
-        rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-        weights = np.array([weight for bag in bags for weight in bag.values()], float)
-        matrices.append(sparse.csr_array((weights, (rows, columns)), (len(bags), len(distinct))))
-        names.append(distinct.tolist())
-    return Samples(*matrices, *names)
+    atom_weights, atom_names = _matrix(atoms)
+    compound_weights, compound_names = _matrix(compounds)
+    return Samples(atom_weights, compound_weights, atom_names, compound_names)
+
+
+def _matrix(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
+    """Return the weights (bags, names), and the names, sorted."""
+    occurrences: list[str] = []
+    weights: list[float] = []
+    sizes = []
+    for bag in bags:
+        occurrences.extend(bag)
+        weights.extend(bag.values())
+        sizes.append(len(bag))
+    columns, names = pd.factorize(np.array(occurrences, object), sort=True)
+    n = len(bags)
+    rows = np.repeat(np.arange(n), sizes)
+    entries = (rows, columns)
+    matrix = sparse.csr_array((np.array(weights, float), entries), (n, len(names)))
+    return matrix, names.tolist()
 
 
 class Compound(BaseModel):
@@ -109,25 +125,28 @@ class SampleLine(BaseModel):
     compounds: list[str | Compound]
 
     @model_validator(mode="after")
-    def _check_places(self) -> Self:
+    def _check_indices(self) -> Self:
         for compound in self.compounds:
-            if isinstance(compound, Compound):
-                where, nodes, last = (
-                    f"compound {compound.name!r}",
-                    set(compound.atoms),
-                    len(self.atoms) - 1,
-                )
-                require(nodes <= set(range(last + 1)), where, f"expected indices from 0 to {last}")
-                inside = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
-                require(inside, where, "an edge has an end outside the compound's atoms")
+            if isinstance(compound, str):
+                continue
+            subject = f"compound {compound.name!r}"
+            nodes = set(compound.atoms)
+            atoms = range(len(self.atoms))
+            fault = f"expected indices from 0 to {len(atoms) - 1}"
+            require(nodes <= set(atoms), subject, fault)
+            is_closed = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
+            require(is_closed, subject, "an edge has an end outside the compound's atoms")
         return self
 
 
-# An occurrence of a compound: its name, and its atoms and edges.
-CompoundPlace = tuple[str, frozenset[object]]
+class Occurrence(NamedTuple):
+    """An occurrence of a compound with structure in a sample."""
+
+    name: str
+    elements: frozenset[object]  # atoms (int) and edges (tuples)
 
 
-def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[str, float]]:
+def structure_weights(samples: Sequence[Sequence[Occurrence]]) -> list[dict[str, float]]:
     """Return the weights W(G,R) above 0 of each sample (Keysers et al. 2020, section 2.1).
 
     W(G,R) is the maximum, over the occurrences g of G in R, of one minus the maximum of P(G'|G)
@@ -135,36 +154,40 @@ def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[s
     of the samples with G in which an occurrence of G' contains one of G. An occurrence that no
     other contains weighs 1.
     """
-    having, both = Counter[str](), Counter[tuple[str, str]]()
-    around = []
+    samples_with = Counter[str]()  # G
+    samples_within = Counter[tuple[str, str]]()  # G in G'
+    containers_by_sample = []
     for sample in track(samples, len(samples), "samples weighed"):
-        around.append(
-            [
-                (name, {other for other, larger in sample if inside < larger})
-                for name, inside in sample
-            ]
-        )
-        having.update({name for name, _ in sample})
-        both.update({(name, other) for name, others in around[-1] for other in others})
+        containers = [(g.name, _containers(g, sample)) for g in sample]
+        containers_by_sample.append(containers)
+        # Sets, because a sample counts once, however many occurrences it has.
+        samples_with.update({name for name, _ in containers})
+        samples_within.update({(name, larger) for name, names in containers for larger in names})
     weights = []
-    for occurrences in around:
-        best: dict[str, float] = defaultdict(float)
-        for name, others in occurrences:
-            explained = max((both[name, other] / having[name] for other in others), default=0.0)
-            best[name] = max(best[name], 1 - explained)
-        weights.append({name: weight for name, weight in best.items() if weight > 0})
+    for containers in containers_by_sample:
+        largest: dict[str, float] = defaultdict(float)
+        for name, names in containers:
+            p_given = [samples_within[name, larger] / samples_with[name] for larger in names]
+            largest[name] = max(largest[name], 1 - max(p_given, default=0.0))
+        weights.append({name: weight for name, weight in largest.items() if weight > 0})
     return weights
+
+
+def _containers(occurrence: Occurrence, sample: Sequence[Occurrence]) -> set[str]:
+    """Return the compounds with an occurrence in the sample that strictly contains this one."""
+    return {larger.name for larger in sample if occurrence.elements < larger.elements}
 
 
 def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
     """Return the samples of all files (one per line), weighed together, and the rows of each
     file.
     """
-    of_files = [read_lines(path) for path in paths]
-    samples = make_samples([line for lines in of_files for line in lines])
-    return samples, np.split(
-        np.arange(len(samples)), np.cumsum([len(lines) for lines in of_files[:-1]])
-    )
+    lines_by_file = [read_lines(path) for path in paths]
+    samples = make_samples(list(chain.from_iterable(lines_by_file)))
+    sizes = [len(lines) for lines in lines_by_file]
+    ends = np.cumsum(sizes)
+    rows = np.arange(len(samples))
+    return samples, np.split(rows, ends[:-1])
 
 
 def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
@@ -183,38 +206,56 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
         checked = TypeAdapter(list[SampleLine]).validate_python(lines, strict=False)
     except ValidationError as error:
         raise UserError(f"samples: {_last_fault(error)}") from None
-    strings = [
-        Counter(compound for compound in line.compounds if isinstance(compound, str))
-        for line in checked
+    strings = [Counter(_strings(line)) for line in checked]
+    structures = [_occurrences(line) for line in checked]
+    _require_one_form(strings, structures)
+    weights = _keep_heaviest(structure_weights(structures))
+    compounds = [{**counts, **heavy} for counts, heavy in zip(strings, weights, strict=True)]
+    return from_bags([Counter(line.atoms) for line in checked], compounds)
+
+
+def _strings(line: SampleLine) -> list[str]:
+    return [compound for compound in line.compounds if isinstance(compound, str)]
+
+
+def _occurrences(line: SampleLine) -> list[Occurrence]:
+    """Return the compounds of a line that have structure."""
+    return [
+        Occurrence(compound.name, frozenset([*compound.atoms, *compound.edges]))
+        for compound in line.compounds
+        if isinstance(compound, Compound)
     ]
-    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
-    structures = [
-        [(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured
+
+
+def _require_one_form(
+    strings: Sequence[Mapping[str, int]], structures: Sequence[Sequence[Occurrence]]
+) -> None:
+    """Refuse a name that is a string in one line and has structure in another."""
+    structure_names = {occurrence.name for sample in structures for occurrence in sample}
+    ambiguous = structure_names.intersection(chain.from_iterable(strings))
+    if ambiguous:
+        fault = f"compound {min(ambiguous)!r} is a string in one line and has structure in another"
+        raise UserError(f"samples: {fault}")
+
+
+def _keep_heaviest(weights: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """Return the weights of the ``KEPT_STRUCTURES`` compounds of largest sum, ties by name."""
+    total = Counter[str]()
+    for sample in weights:
+        total.update(sample)
+    # Rounded, because sums of equal weights can differ in the last digits.
+    by_weight = sorted(total, key=lambda name: (-round(total[name], 9), name))
+    heaviest = set(by_weight[:KEPT_STRUCTURES])
+    return [
+        {name: weight for name, weight in sample.items() if name in heaviest} for sample in weights
     ]
-    both = {name for bag in strings for name in bag} & {
-        name for sample in structures for name, _ in sample
-    }
-    fault = (
-        f"compound {min(both, default='')!r} is a string in one line and has structure in another"
-    )
-    require(not both, "samples", fault)
-    weights, total = structure_weights(structures), Counter[str]()
-    for of_sample in weights:
-        total.update(of_sample)
-    # sums of equal weights can differ in the last digits
-    heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:KEPT_STRUCTURES])
-    kept = [
-        {name: weight for name, weight in of_sample.items() if name in heaviest}
-        for of_sample in weights
-    ]
-    bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
-    return from_bags([Counter(line.atoms) for line in checked], bags)
 
 
 def _last_fault(error: ValidationError) -> str:
     """Return the last fault: where a text or an object is expected, it is that of the object."""
     fault = error.errors()[-1]
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    location = ".".join(map(str, fault["loc"]))
+    return f"{location}: {fault['msg']}"
 
 
 def read_lines(path: Path) -> list[SampleLine]:
@@ -222,13 +263,12 @@ def read_lines(path: Path) -> list[SampleLine]:
     require_regular(path)
     with path.open("rb") as file:
         for number, line in enumerate(track(file, None, "samples"), 1):
-            where = f"{path}: line {number}"
+            text = line.removeprefix(codecs.BOM_UTF8)
             try:
-                text = line.removeprefix(codecs.BOM_UTF8)
                 lines.append(SampleLine.model_validate_json(text))
                 parse_json(text)  # refuses duplicate keys; pydantic keeps the last
             except ValidationError as error:
-                raise UserError(f"{where}: {_last_fault(error)}") from None
+                raise UserError(f"{path}: line {number}: {_last_fault(error)}") from None
             except (UserError, ValueError) as error:
-                raise UserError(f"{where}: {error}") from None
+                raise UserError(f"{path}: line {number}: {error}") from None
     return lines

@@ -13,8 +13,10 @@ it suffices to consider compounds that are one node larger.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,14 +40,16 @@ def _excess(number, compounds, inner, inner_counts):
     """Return samples(G) - samples(G') of each occurrence; G' is the most frequent compound with one
     more node.
     """
-    largest, at = np.zeros(len(compounds), np.int32), 0
-    for o in range(len(compounds)):
-        value = number[compounds[o]]
-        for inside in inner[at : at + inner_counts[o]]:
-            largest[inside] = max(largest[inside], value)
-        at += inner_counts[o]
-    for o in range(len(compounds)):
-        largest[o] = number[compounds[o]] - largest[o]
+    largest = np.zeros(len(compounds), np.int32)
+    begin = 0
+    for occurrence in range(len(compounds)):
+        value = number[compounds[occurrence]]
+        end = begin + inner_counts[occurrence]
+        for smaller in inner[begin:end]:
+            largest[smaller] = max(largest[smaller], value)
+        begin = end
+    for occurrence in range(len(compounds)):
+        largest[occurrence] = number[compounds[occurrence]] - largest[occurrence]
     return largest
 
 
@@ -58,15 +62,19 @@ def _sum(sample_begins, texts, begins, compounds, excess, n):
     ``latest`` packs the last sample of each compound and the maximum in it into one number, for a
     single read.
     """
-    latest, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for r in range(len(sample_begins) - 1):
-        sample = (r + 1) << 32
-        for t in texts[sample_begins[r] : sample_begins[r + 1]]:
-            for o in range(begins[t], begins[t + 1]):
-                before, now = max(sample, latest[compounds[o]]), sample + excess[o]
-                if now > before:
-                    latest[compounds[o]] = now
-                    total[compounds[o]] += now - before
+    latest = np.zeros(n, np.int64)
+    total = np.zeros(n, np.int64)
+    for row in range(len(sample_begins) - 1):
+        # The number of the sample, from 1, in the upper 32 bits: larger than any earlier one.
+        sample = (row + 1) << 32
+        for text in texts[sample_begins[row] : sample_begins[row + 1]]:
+            for occurrence in range(begins[text], begins[text + 1]):
+                compound = compounds[occurrence]
+                largest = max(sample, latest[compound])
+                packed = sample + excess[occurrence]
+                if packed > largest:
+                    latest[compound] = packed
+                    total[compound] += packed - largest
     return total
 
 
@@ -74,12 +82,12 @@ class Forest:
     """The dependency trees of texts as flat arrays; a text without words has an empty tree."""
 
     def __init__(self, trees: Sequence[Tree]) -> None:
-        self.offsets = np.cumsum([0, *(len(tree.heads) for tree in trees)])
-        self.heads = np.array([head for tree in trees for head in tree.heads], np.int32)
-        self.label_names, self.labels, self._label_hashes = _encode([tree.labels for tree in trees])
-        self.relation_names, self.relations, self._relation_hashes = _encode(
-            [tree.relations for tree in trees]
-        )
+        sizes = [len(tree.heads) for tree in trees]
+        self.offsets = np.cumsum([0, *sizes])
+        heads = chain.from_iterable(tree.heads for tree in trees)
+        self.heads = np.array(list(heads), np.int32)
+        self.labels = _encode(tree.labels for tree in trees)
+        self.relations = _encode(tree.relations for tree in trees)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -87,27 +95,38 @@ class Forest:
     def nodes(self, text: int) -> slice:
         return slice(self.offsets[text], self.offsets[text + 1])
 
-    def parts(self, text: int, branching: int, room: np.ndarray) -> tuple[Parts, bool]:
+    def parts(self, text: int, branching: int, buffer: np.ndarray) -> tuple[Parts, bool]:
+        """Return what ``list_parts`` does of the tree of a text."""
         nodes = self.nodes(text)
-        labels, relations = (
-            self._label_hashes[self.labels[nodes]],
-            self._relation_hashes[self.relations[nodes]],
-        )
-        return list_parts(self.heads[nodes], labels, relations, branching, room)
+        labels = self.labels.node_hashes(nodes)
+        relations = self.relations.node_hashes(nodes)
+        return list_parts(self.heads[nodes], labels, relations, branching, buffer)
 
 
-def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the distinct words, sorted; the position of each word among them; and the words'
-    64-bit hashes.
-    """
-    codes, names = pd.factorize(
-        np.array([word for of_text in words for word in of_text], object), sort=True
-    )
-    hashes = [
-        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
-        for name in names
-    ]
-    return names.tolist(), codes.astype(np.int32), np.array(hashes, np.uint64)
+class EncodedWords(NamedTuple):
+    """The words of all nodes of a forest."""
+
+    names: list[str]  # distinct, sorted
+    hashes: np.ndarray  # of the names, 64 bits each
+    codes: np.ndarray  # of each node, the position of its word among the names
+
+    def node_hashes(self, nodes: slice) -> np.ndarray:
+        return self.hashes[self.codes[nodes]]
+
+    def node_names(self, nodes: slice) -> list[str]:
+        return [self.names[code] for code in self.codes[nodes]]
+
+
+def _encode(words: Iterable[Sequence[str]]) -> EncodedWords:
+    node_words = np.array(list(chain.from_iterable(words)), object)
+    codes, names = pd.factorize(node_words, sort=True)
+    hashes = np.array([_hash(name) for name in names], np.uint64)
+    return EncodedWords(names.tolist(), hashes, codes.astype(np.int32))
+
+
+def _hash(name: str) -> int:
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 @dataclass(frozen=True)
@@ -118,7 +137,7 @@ class FoundSubgraphs:
 
     forest: Forest
     branching: int
-    room: np.ndarray
+    buffer: np.ndarray
     begins: np.ndarray  # begins of each text's occurrences, and the end
     compounds: np.ndarray  # of each occurrence, its compound's number
     codes: np.ndarray  # the hash of each compound
@@ -132,71 +151,65 @@ class FoundSubgraphs:
         """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted, words with
         signs quoted.
         """
-        unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
-        # Compounds are numbered in the order of the texts.
-        texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
-        of_texts = np.split(unnamed, np.flatnonzero(np.diff(texts)) + 1)
-        for text, of_text in zip(np.unique(texts).tolist(), of_texts, strict=False):
-            self._name(text, of_text.tolist())
-        return [self._names[int(c)] for c in compounds]
+        numbers = [int(compound) for compound in compounds]
+        unnamed = sorted(set(numbers) - self._names.keys())
+        occurrences = self.first[unnamed]
+        texts = np.searchsorted(self.begins, occurrences, "right") - 1
+        text_of = dict(zip(unnamed, texts.tolist(), strict=True))
+        # Compounds are numbered in the order of the texts, so those of a text are in a row.
+        for text, compounds_of_text in groupby(text_of, text_of.__getitem__):
+            self._name(text, list(compounds_of_text))
+        return [self._names[number] for number in numbers]
 
     def _name(self, text: int, compounds: Sequence[int]) -> None:
-        parts, _ = self.forest.parts(text, self.branching, self.room)
+        """Name compounds whose first occurrences are in a text."""
+        tree_parts, _ = self.forest.parts(text, self.branching, self.buffer)
         nodes = self.forest.nodes(text)
-        labels, relations = (
-            self.forest.labels[nodes][parts.order],
-            self.forest.relations[nodes][parts.order],
-        )
+        labels = self.forest.labels.node_names(nodes)
+        relations = self.forest.relations.node_names(nodes)
         for compound in compounds:
-            o = self.first[compound] - self.begins[text]
-            if o < len(parts.sets):
-                members = [v for v in parts.sets[o].tolist() if v >= 0]
-            else:
-                v, _, size = parts.paths[o - len(parts.sets)].tolist()
-                members = [v]
-                while len(members) < size:
-                    members.insert(0, int(parts.parents[members[0]]))
-            children: dict[int, list[str]] = {v: [] for v in members}
-            for v in reversed(members):
-                name = self.forest.label_names[labels[v]]
-                if not UNQUOTED.fullmatch(name):
-                    name = json.dumps(name, ensure_ascii=False)
-                if children[v]:
-                    name += f"({' '.join(sorted(children[v]))})"
-                if v == members[0]:
-                    self._names[compound] = name
-                else:
-                    children[parts.parents[v]].append(
-                        f"{self.forest.relation_names[relations[v]]}:{name}"
-                    )
+            number = self.first[compound] - self.begins[text]
+            self._names[compound] = _write_name(tree_parts, number, labels, relations)
 
     def weigh(self, pool: Bags, keep: int) -> Weighing:
         """Return the weighing by P(G'|G) and the ``keep`` heaviest compounds in ``pool``, samples
         of the forest.
         """
+        n_compounds = len(self.first)
+        # With an excess of 1 everywhere, the sum counts the samples with a compound.
         ones = np.ones(len(self.compounds), np.int32)
-        number = _sum(*pool, self.begins, self.compounds, ones, len(self.first)).astype(np.int32)
+        number = _sum(*pool, self.begins, self.compounds, ones, n_compounds)
+        number = number.astype(np.int32)
         excess = _excess(number, self.compounds, self.inner, self.inner_counts)
-        total = _sum(*pool, self.begins, self.compounds, excess, len(self.first))
-        kept = self._heaviest(
-            np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep
-        )
-        column = np.full(len(self.first), -1, np.int32)
-        column[kept] = np.arange(len(kept))
-        columns = column[self.compounds]
-        counted = np.flatnonzero((columns >= 0) & (excess > 0))
+        total = _sum(*pool, self.begins, self.compounds, excess, n_compounds)
+        weights = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
+        heaviest = self._heaviest(weights, keep)
+        # Only occurrences that can weigh are kept for the many sums to come.
+        column_of = np.full(n_compounds, -1, np.int32)
+        column_of[heaviest] = np.arange(len(heaviest))
+        columns = column_of[self.compounds]
+        can_weigh = (columns >= 0) & (excess > 0)
+        counted = np.flatnonzero(can_weigh)
         begins = np.searchsorted(counted, self.begins)
-        columns, excess = columns[counted], excess[counted]
+        columns = columns[counted]
+        excess = excess[counted]
 
         def totals(samples: Bags) -> Totals:
-            times = np.bincount(samples.items, minlength=len(self.forest))
-            words = np.repeat(times, np.diff(self.forest.offsets))
-            labels = np.bincount(self.forest.labels, words, len(self.forest.label_names))
-            return Totals(labels, _sum(*samples, begins, columns, excess, len(kept)) / number[kept])
+            sums = _sum(*samples, begins, columns, excess, len(heaviest))
+            return Totals(self._word_counts(samples), sums / number[heaviest])
 
-        return Weighing(
-            self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals
-        )
+        def compound_name(column: int) -> str:
+            return self.names(heaviest[[column]])[0]
+
+        return Weighing(self.forest.labels.names.__getitem__, compound_name, totals)
+
+    def _word_counts(self, samples: Bags) -> np.ndarray:
+        """Return how often the samples have each word."""
+        times = np.bincount(samples.items, minlength=len(self.forest))
+        sizes = np.diff(self.forest.offsets)
+        times_of_nodes = np.repeat(times, sizes)
+        labels = self.forest.labels
+        return np.bincount(labels.codes, times_of_nodes, len(labels.names))
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
         """Return the ``keep`` compounds of largest weight above 0, ties by name, in the same order
@@ -204,12 +217,49 @@ class FoundSubgraphs:
         """
         heavy = np.flatnonzero(weights)
         if len(heavy) > keep:
-            least = np.partition(weights[heavy], -keep)[-keep]
-            tied, heavy = np.flatnonzero(weights == least), heavy[weights[heavy] > least]
+            heavy_weights = weights[heavy]
+            threshold = np.partition(heavy_weights, -keep)[-keep]
+            tied = np.flatnonzero(weights == threshold)
+            heavy = heavy[heavy_weights > threshold]
+            # Only ties are named: naming lists the parts of a text again.
             names = self.names(tied)
-            first = sorted(range(len(tied)), key=names.__getitem__)[: keep - len(heavy)]
-            heavy = np.concatenate((heavy, tied[first]))
+            by_name = sorted(range(len(tied)), key=names.__getitem__)
+            n_tied = keep - len(heavy)
+            heavy = np.concatenate((heavy, tied[by_name[:n_tied]]))
+        # By hash: numbers depend on which texts the forest has, hashes do not.
         return heavy[np.argsort(self.codes[heavy])]
+
+
+def _members(tree_parts: Parts, number: int) -> list[int]:
+    """Return the nodes of one of the parts, ascending."""
+    n_sets = len(tree_parts.sets)
+    if number < n_sets:
+        return [node for node in tree_parts.sets[number].tolist() if node >= 0]
+    node, _, size = tree_parts.paths[number - n_sets].tolist()
+    members = [node]
+    for _ in range(size - 1):
+        node = int(tree_parts.parents[node])
+        members.append(node)
+    return members[::-1]
+
+
+def _write_name(tree_parts: Parts, number: int, labels: list[str], relations: list[str]) -> str:
+    """Return the name of one of the parts, given the words and relations of the tree's nodes."""
+    members = _members(tree_parts, number)
+    children: dict[int, list[str]] = {member: [] for member in members}
+    # Backwards, because a node has a smaller number than its children.
+    for member in reversed(members):
+        node = tree_parts.order[member]
+        name = labels[node]
+        if not UNQUOTED.fullmatch(name):
+            name = json.dumps(name, ensure_ascii=False)
+        if children[member]:
+            name += f"({' '.join(sorted(children[member]))})"
+        if member == members[0]:
+            break
+        parent = tree_parts.parents[member]
+        children[parent].append(f"{relations[node]}:{name}")
+    return name
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
@@ -220,30 +270,39 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundS
     with probability 3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped and
     marked.
     """
-    room, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0
+    buffer = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64)
     skipped = np.zeros(len(forest), bool)
-    codes, inner, inner_counts = (
-        [np.empty(0, np.uint64)],
-        [np.empty(0, np.int32)],
-        [np.empty(0, np.uint8)],
-    )
+    # The lists start with an empty array, because a forest may be empty.
+    codes = [np.empty(0, np.uint64)]
+    inner = [np.empty(0, np.int32)]
+    inner_counts = [np.empty(0, np.uint8)]
+    begin = 0
     with Progress(len(forest), "texts") as progress:
         for text in range(len(forest)):
-            parts, skipped[text] = forest.parts(text, branching, room)
-            codes.append(parts.codes)
-            inner.append(parts.inner + np.int32(begin))
-            inner_counts.append(parts.inner_counts)
-            begin += len(parts.codes)
+            tree_parts, skipped[text] = forest.parts(text, branching, buffer)
+            codes.append(tree_parts.codes)
+            inner.append(tree_parts.inner + np.int32(begin))
+            inner_counts.append(tree_parts.inner_counts)
+            begin += len(tree_parts.codes)
             progress.add(1)
-    begins = np.cumsum([len(of_text) for of_text in codes])
-    codes = [np.concatenate(codes)]  # frees its parts
+    begins = np.cumsum([len(codes_of_text) for codes_of_text in codes])
+    # Arrays of this size are freed early, so that fewer of them are in memory at once.
+    codes = [np.concatenate(codes)]
     numbers, distinct = pd.factorize(codes.pop())
     compounds = numbers.astype(np.int32)
     del numbers
     # Compounds are numbered in the order of their first occurrences.
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
-    within = np.concatenate(inner), np.concatenate(inner_counts)
     return FoundSubgraphs(
-        forest, branching, room, begins, compounds, distinct, first, *within, skipped
+        forest,
+        branching,
+        buffer,
+        begins,
+        compounds,
+        codes=distinct,
+        first=first,
+        inner=np.concatenate(inner),
+        inner_counts=np.concatenate(inner_counts),
+        skipped=skipped,
     )

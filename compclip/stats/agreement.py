@@ -11,8 +11,10 @@ def alpha(counts: np.ndarray) -> float | None:
     """Return the nominal alpha of counts (tasks, values); None if all answers are equal or no task
     has two.
     """
+    # Alpha compares the answers to a task, so a task with one answer tells nothing.
     paired = counts[counts.sum(axis=1) > 1]
-    if (paired.sum(axis=0) > 0).sum() < 2:
+    is_given = paired.sum(axis=0) > 0
+    if is_given.sum() < 2:
         return None
     return float(krippendorff.alpha(value_counts=paired, level_of_measurement="nominal"))
 
@@ -26,28 +28,44 @@ def agreement(
     answered = counts.sum(axis=1) > 1
     counts = counts[answered]
     names = pd.Series(np.asarray(images)[answered].astype(str))
-    by_image = list(names.groupby(names).indices.values())
-    value, low, high = alpha(counts), None, None
-    if value is not None and len(by_image) > 1:
-        drawn = generator.integers(len(by_image), size=(resamples, len(by_image)))
-        draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
-        low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
-    return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": len(by_image)}
+    tasks_by_image = list(names.groupby(names).indices.values())
+    n_images = len(tasks_by_image)
+    value = alpha(counts)
+    low = high = None
+    if value is not None and n_images > 1:
+        resampled = []
+        for images_drawn in generator.integers(n_images, size=(resamples, n_images)):
+            tasks = np.concatenate([tasks_by_image[image] for image in images_drawn])
+            resampled.append(alpha(counts[tasks]))
+        # Equal answers by chance, in a resample, leave it without alpha.
+        defined = [sample for sample in resampled if sample is not None]
+        low, high = np.quantile(defined, [0.025, 0.975]).tolist()
+    return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": n_images}
 
 
 def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return (B,): Kendall's tau-b of x and y (n,) in each resample, whose ``weights`` (B, n) are
     counts of entries.
 
-    It is the correlation of the signs of all differences; NaN where a side does not vary.
+    It is the correlation of the signs of all differences; NaN where x or y does not vary.
     """
-    signs_x, signs_y = (np.sign(np.subtract.outer(side, side)) for side in (x, y))
-    concordance, varies_x, varies_y = (
-        ((weights @ products) * weights).sum(axis=1)
-        for products in (signs_x * signs_y, signs_x**2, signs_y**2)
-    )
+    signs_x = _difference_signs(x)
+    signs_y = _difference_signs(y)
+    # Ties have the sign 0, and so leave the variances (tau-b).
+    covariance = _sum_pairs(signs_x * signs_y, weights)
+    variance_x = _sum_pairs(signs_x**2, weights)
+    variance_y = _sum_pairs(signs_y**2, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return concordance / np.sqrt(varies_x * varies_y)
+        return covariance / np.sqrt(variance_x * variance_y)
+
+
+def _difference_signs(values: np.ndarray) -> np.ndarray:
+    return np.sign(np.subtract.outer(values, values))
+
+
+def _sum_pairs(products: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (B,): Σ w_i w_j products_ij over all pairs of entries, for each row of weights."""
+    return ((weights @ products) * weights).sum(axis=1)
 
 
 def resample_images(
@@ -57,5 +75,7 @@ def resample_images(
     there are images.
     """
     names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
-    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
+    n_images = len(names)
+    chances = np.full(n_images, 1 / n_images)
+    drawn = generator.multinomial(n_images, chances, resamples)
     return drawn[:, index].astype(np.float64)

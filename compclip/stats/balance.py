@@ -19,9 +19,7 @@ from compclip.core.seeds import rng
 class Cut:
     """How dominant pairs are reduced."""
 
-    kept: dict[
-        str, int
-    ]  # number of entries to keep of each dominant pair; empty if there are too few pairs
+    kept: dict[str, int]  # entries to keep of each dominant pair; empty if there are too few pairs
     counts: dict[str, int]  # number of entries of each pair
     rule: str  # in words
 
@@ -31,23 +29,25 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
 
     ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
     """
-    counts = sorted(Counter(pairs).items(), key=lambda item: (-item[1], item[0]))
+    by_name = sorted(Counter(pairs).items())
+    counts = sorted(by_name, key=lambda item: -item[1])
     if len(counts) <= dominant:
-        have = f"{len(counts)} pair{'s' * (len(counts) != 1)}"
-        return Cut({}, dict(counts), f"no cut: {have}, {dominant + 1} needed")
-    cap = int(ratio * counts[dominant][1])
+        unit = "pair" if len(counts) == 1 else "pairs"
+        rule = f"no cut: {len(counts)} {unit}, {dominant + 1} needed"
+        return Cut({}, dict(counts), rule)
+    _, next_count = counts[dominant]
+    cap = int(ratio * next_count)
     kept = {pair: min(n, cap) for pair, n in counts[:dominant]}
-    which = "the most frequent pair" if dominant == 1 else f"the {dominant} most frequent pairs"
-    return Cut(kept, dict(counts), f"{which}, to {ratio:g} times the next")
+    reduced = "the most frequent pair" if dominant == 1 else f"the {dominant} most frequent pairs"
+    return Cut(kept, dict(counts), f"{reduced}, to {ratio:g} times the next")
 
 
 def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
     """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1
     in others.
     """
-    return np.array(
-        [cut.kept[p] / cut.counts[p] if p in cut.kept else 1.0 for p in pairs], dtype=np.float64
-    )
+    weight_by_pair = {pair: n / cut.counts[pair] for pair, n in cut.kept.items()}
+    return np.array([weight_by_pair.get(pair, 1.0) for pair in pairs], dtype=np.float64)
 
 
 def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
@@ -56,8 +56,10 @@ def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
     """
     names = np.asarray(pairs, dtype=object)
     keep = np.ones(len(names), bool)
-    for pair, m in cut.kept.items():
+    for pair, size in cut.kept.items():
         rows = np.flatnonzero(names == pair)
+        # A stream for each pair, so that a change of one leaves the others as they are.
+        generator = rng(seed, "balance", pair)
         keep[rows] = False
-        keep[rng(seed, "balance", pair).choice(rows, m, replace=False)] = True
+        keep[generator.choice(rows, size, replace=False)] = True
     return keep

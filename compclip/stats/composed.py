@@ -12,7 +12,7 @@ held-out pair from the generator's own images of seen pairs. On the scale of log
 of the *reference*, whose images show what is asked, plus an effect of the style, of the adjective
 and of the noun; low(p) is that of the *usual pair*, whose images show the noun with another, seen
 adjective, plus such effects on how often the judges choose an adjective for images of other pairs.
-Effects are normal, which shrinks those of few images (``_predict``).
+Effects are normal, which shrinks those of few images (``_Model.predict``).
 
 The fraction x(p) is estimated from these ends, pulled to that of all pairs where they are close,
 and averaged over prompts. A model *composes* the mean of x over held-out pairs, relative to that
@@ -27,12 +27,13 @@ The interval for the *same pairs* and judges resamples images, or classes, by th
 (Rubin 1981, Annals of Statistics 9:130), for the generator and its anchors at once. Each resample
 also draws the effects' errors from their normal distributions, so that it estimates the whole
 posterior (Newton, Polson and Xu 2021, Canadian Journal of Statistics 49:421). The interval for *new
-pairs* is in ``_over_new_pairs``.
+pairs* is in ``Scale._over_new_pairs``.
 """
 
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,9 @@ from compclip.core.tables import HELD_OUT
 from compclip.stats import crossed
 from compclip.stats.interval import LEVEL
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 SEEN = "test_seen"
 
 REGIONS = (0.1, 0.4, 0.6, 0.9)
@@ -53,41 +57,62 @@ REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "comp
 # that show it.
 LEAST_RECOGNIZED = 0.5
 # Held-out prompts and pairs that must be recognized for an estimate.
-LEAST_PROMPTS, LEAST_PAIRS = 0.5, 5
+LEAST_PROMPTS = 0.5
+LEAST_PAIRS = 5
 # A generator draws seen pairs if the interval of s is above this.
 LEAST_DRAWN = 0.1
 
 RESAMPLES = 500
+
+
+class RatePrior(NamedTuple):
+    """A prior of a rate: as many trials, with this rate."""
+
+    trials: float
+    rate: float
+
+
 # Standard deviations on the scale of logits, of the effect of a style, and of that of an adjective,
 # a noun or the offset's slope. They are wide for the styles of `make styles`: a judge that is sure
 # of all pairs gives small effects.
-STYLE_SPREAD, EFFECT_SPREAD = 3.0, 0.5
+STYLE_SPREAD = 3.0
+EFFECT_SPREAD = 0.5
 # The least spread of a pair around its prediction: what adjective and noun leave open even where
 # seen pairs agree.
-UP_SPREAD, LOW_SPREAD = 0.3, 1.0
-# Prior of a rate: as many images, with this rate. Usual pairs are seldom mistaken.
-UP_PRIOR, LOW_PRIOR = (1.4, 0.5), (4.0, 0.03)
+UP_SPREAD = 0.3
+LOW_SPREAD = 1.0
+# Usual pairs are seldom mistaken.
+UP_PRIOR = RatePrior(1.4, 0.5)
+LOW_PRIOR = RatePrior(4.0, 0.03)
 MOST_TRIALS = 200  # images that count for a rate of ``low``, whose entries serve several pairs
 # A pair's fraction is pulled to that of all pairs with this much evidence, and bounded: noise
 # exceeds 0 and 1.
-EVIDENCE, BOUNDS = 0.1, (-1.0, 1.2)
+EVIDENCE = 0.1
+BOUNDS = (-1.0, 1.2)
 # Bounds of the fraction of all pairs to which these are pulled, and the least evidence that it is
 # divided by.
-OVERALL_BOUNDS, LEAST_EVIDENCE = (-0.2, 1.2), 0.02
-LEAST_OF_SEEN = (
-    0.3  # of seen pairs, in the generator's own style, that held-out pairs are relative to
-)
+OVERALL_BOUNDS = (-0.2, 1.2)
+LEAST_EVIDENCE = 0.02
+# Of seen pairs, in the generator's own style, that held-out pairs are relative to. A resample in
+# which hardly a seen pair is drawn would divide by almost 0.
+LEAST_OF_SEEN = 0.3
+
+# Steps of Newton's method: from zero, and from the estimate of the data.
+COLD_STEPS = 25
+WARM_STEPS = 4
 
 
 def verdict_of(low: float, high: float) -> str:
     """Return the name of the region that contains an interval, or a range of regions such as
     "hardly to half".
     """
+    # An end on an edge is in the region that lies in the interval.
     first = int(np.searchsorted(REGIONS, low, side="right"))
     last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
     if first == last:
         return REGION_WORDS[first]
-    return " to ".join(REGION_WORDS[region].removesuffix(" composes") for region in (first, last))
+    edges = (REGION_WORDS[first], REGION_WORDS[last])
+    return " to ".join(words.removesuffix(" composes") for words in edges)
 
 
 @dataclass(frozen=True)
@@ -99,6 +124,11 @@ class Choices:
 
     first: np.ndarray  # (n, J) the chance that the prompt's own adjective is chosen
     chosen: np.ndarray  # (n, J) names of the adjectives that are chosen; None where there is none
+
+    @property
+    def right(self) -> np.ndarray:
+        """Return the chance of the prompt's own adjective, averaged over judges, (n,)."""
+        return self.first.mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -116,6 +146,10 @@ class Fraction:
     resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 
 
+def _no_pairs() -> pd.DataFrame:
+    return pd.DataFrame(columns=["split", "pair", "prompts", "drawn"])
+
+
 @dataclass(frozen=True)
 class Skills:
     """What a generator draws: of seen pairs, and by split of held-out pairs, absolutely and
@@ -128,54 +162,98 @@ class Skills:
     held_out: Mapping[str, Fraction] = field(default_factory=dict)
     composes: Mapping[str, Fraction] = field(default_factory=dict)
     # of each recognized pair; drawn: the fraction x, relative to seen pairs
-    by_pair: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=["split", "pair", "prompts", "drawn"])
-    )
+    by_pair: pd.DataFrame = field(default_factory=_no_pairs)
     why: str | None = None  # why there is no verdict
 
 
+class Ends(NamedTuple):
+    """How often a pair's adjective is chosen for images in a generator's style, each (B, K)."""
+
+    up: np.ndarray  # for images that show the pair, expected
+    up_with_error: np.ndarray  # with the pair's own error
+    low: np.ndarray  # for images that show the noun with a usual adjective, with error
+
+
+class _Drawn(NamedTuple):
+    """The fraction of prompts whose pair is drawn."""
+
+    fraction: np.ndarray  # (B,)
+    by_pair: np.ndarray  # (B, K)
+    weights: np.ndarray  # (B, K) of the pairs in the fraction
+
+
+class _Regression(NamedTuple):
+    """B logistic regressions of the rates of K pairs on k effects; the first is of the data, the
+    others are of resamples.
+    """
+
+    rates: np.ndarray  # (B, K)
+    weights: np.ndarray  # (B, K), as numbers of trials
+    design: np.ndarray  # (B, K, k)
+    offset: np.ndarray  # (B, K), logits
+
+    def of_data(self) -> "_Regression":
+        return _Regression(*(array[:1] for array in self))
+
+
 def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    # Bounded, so that exp does not overflow.
     return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
 
 
 def _logit(rates: np.ndarray) -> np.ndarray:
+    # Bounded, because rates of 0 and 1 have infinite logits.
     clipped = np.clip(rates, 0.002, 0.998)
     return np.log(clipped / (1 - clipped))
 
 
-def _shrunk(rates: np.ndarray, trials: np.ndarray, prior: tuple[float, float]) -> np.ndarray:
-    """Return rates of so many trials, with as many trials of the prior more."""
-    more, rate = prior
-    return (rates * trials + rate * more) / (trials + more)
+def _shrunk(rates: np.ndarray, trials: np.ndarray, prior: RatePrior) -> np.ndarray:
+    """Return rates of so many trials, together with those of the prior."""
+    successes = rates * trials + prior.rate * prior.trials
+    return successes / (trials + prior.trials)
+
+
+def _mean(total: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return total / size, 0 where there is nothing."""
+    return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
+
+
+def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Return the products of B matrices (B, n, k) with B vectors (B, k)."""
+    return (matrices @ vectors[..., None])[..., 0]
+
+
+def _one_hot(numbers: np.ndarray) -> np.ndarray:
+    """Return (n, distinct) with a 1 in the column of each number."""
+    return np.eye(int(numbers.max()) + 1)[numbers]
 
 
 def _fit(
-    rates: np.ndarray,
-    weights: np.ndarray,
-    design: np.ndarray,
-    offset: np.ndarray,
-    spread: np.ndarray,
-    center: np.ndarray,
-    start: np.ndarray,
-    steps: int,
+    regression: _Regression, spread: np.ndarray, center: np.ndarray, start: np.ndarray, steps: int
 ) -> np.ndarray:
-    """Return the effects (B, k) of B logistic regressions with normal priors around ``center``, by
-    Newton's method.
+    """Return the effects (B, k) at the mode of their posterior, by Newton's method.
+
+    Effects b have normal priors around ``center`` m with the standard deviations ``spread`` s. With
+    rates y of expectation p and weights w, the gradient is X'w(y - p) - (b - m) / s², and the
+    curvature X'diag(w p (1 - p))X + diag(1 / s²).
     """
+    rates, weights, design, offset = regression
     effects = start.copy()
     transposed = design.swapaxes(1, 2)
     diagonal = np.arange(len(spread))
     for _ in range(steps):
-        expected = _sigmoid((design @ effects[..., None])[..., 0] + offset)
+        expected = _sigmoid(_times(design, effects) + offset)
         variance = weights * np.maximum(expected * (1 - expected), 1e-3)
-        gradient = (transposed @ (weights * (rates - expected))[..., None])[..., 0]
+        residuals = weights * (rates - expected)
+        gradient = _times(transposed, residuals)
         gradient -= (effects - center) / spread**2
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         # A longer step may overshoot where all rates are near 0 or 1.
         length = np.abs(step).max(axis=1, keepdims=True)
-        effects += step * np.minimum(1, 2 / np.maximum(length, 1e-9))
+        shortening = np.minimum(1, 2 / np.maximum(length, 1e-9))
+        effects += step * shortening
     return effects
 
 
@@ -190,10 +268,13 @@ class _Model:
 
     def _design(self, offset: np.ndarray, center: float) -> np.ndarray:
         """Return (B, K, 2 + k): the style, adjectives and nouns, and the slope of the offset."""
-        resamples, pairs = offset.shape
-        style = np.ones((resamples, pairs, 1))
-        names = np.broadcast_to(self.names, (resamples, *self.names.shape))
-        return np.concatenate([style, names, (offset - center)[..., None]], axis=2)
+        # Centered, so that the slope leaves the mean to the style.
+        slope = (offset - center)[..., None]
+        # Not ones_like: the memory order of the design, and so its rounding, would change.
+        style = np.ones(slope.shape)
+        shape = (len(offset), *self.names.shape)
+        names = np.broadcast_to(self.names, shape)
+        return np.concatenate([style, names, slope], axis=2)
 
     def predict(
         self, rates: np.ndarray, trials: np.ndarray, offset: np.ndarray, target: np.ndarray
@@ -206,46 +287,51 @@ class _Model:
         """
         center = float(offset[0].mean())
         design = self._design(offset, center)
+        regression = _Regression(rates, trials / self.dispersion, design, offset)
         spread = np.full(design.shape[2], EFFECT_SPREAD)
         spread[0] = STYLE_SPREAD
-        none = np.zeros((1, len(spread)))
-        one = slice(0, 1)
-        first = _fit(
-            rates[one],
-            trials[one] / self.dispersion,
-            design[one],
-            offset[one],
-            spread,
-            none,
-            none,
-            25,
-        )
-        pair_spread = self._pair_spread(
-            rates[0], trials[0], _sigmoid((design[0] @ first[0]) + offset[0])
-        )
-        # Images of one pair share its error, so that many of them tell little about effects.
-        variance = np.maximum(rates[0] * (1 - rates[0]), 1e-3)
-        weights = trials / (self.dispersion + trials * variance * pair_spread**2)
-        first = _fit(rates[one], weights[one], design[one], offset[one], spread, none, first, 25)
-        center_of_effects = self.stream.normal(size=(len(rates), len(spread))) * spread
-        center_of_effects[:, 0] = 0
-        center_of_effects[0] = 0
-        start = np.repeat(first, len(rates), axis=0)
-        effects = _fit(rates, weights, design, offset, spread, center_of_effects, start, 4)
-        expected = (self._design(target, center) @ effects[..., None])[..., 0] + target
+        zero = np.zeros((1, len(spread)))
+        effects = _fit(regression.of_data(), spread, zero, zero, COLD_STEPS)
+        data_rates = rates[0]
+        logits = (design[0] @ effects[0]) + offset[0]
+        pair_spread = self._pair_spread(data_rates, trials[0], _sigmoid(logits))
+        # Images of one pair share its error, so that many of them tell little about effects: a
+        # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
+        variance = np.maximum(data_rates * (1 - data_rates), 1e-3)
+        shared = trials * variance * pair_spread**2
+        weights = trials / (self.dispersion + shared)
+        regression = regression._replace(weights=weights)
+        effects = _fit(regression.of_data(), spread, zero, effects, COLD_STEPS)
+        prior_means = self._draw_prior_means(len(rates), spread)
+        start = np.repeat(effects, len(rates), axis=0)
+        effects = _fit(regression, spread, prior_means, start, WARM_STEPS)
+        expected = _times(self._design(target, center), effects) + target
         errors = self.stream.normal(size=target.shape) * pair_spread
         errors[0] = 0
         return _sigmoid(expected), _sigmoid(expected + errors)
 
+    def _draw_prior_means(self, resamples: int, spread: np.ndarray) -> np.ndarray:
+        """Return (B, k): prior means drawn anew in each resample, as weights are, so that its mode
+        is a draw of the posterior (Newton, Polson and Xu 2021); that of the style stays 0.
+        """
+        means = self.stream.normal(size=(resamples, len(spread))) * spread
+        means[:, 0] = 0
+        means[0] = 0
+        return means
+
     def _pair_spread(self, rates: np.ndarray, trials: np.ndarray, expected: np.ndarray) -> float:
         """Return the standard deviation of pairs around their prediction, by the method of
         moments.
+
+        n (rate - p)² / p(1 - p) has the expectation dispersion + n p(1 - p) spread².
         """
         variance = expected * (1 - expected)
         squares = trials * (rates - expected) ** 2 / variance
-        known = trials > 0
-        excess = float((squares[known] - self.dispersion).sum())
-        return float(np.clip(excess / (trials * variance).sum(), self.least_spread**2, 4.0) ** 0.5)
+        has_trials = trials > 0
+        excess = float((squares[has_trials] - self.dispersion).sum())
+        spread_squared = excess / (trials * variance).sum()
+        bounded = np.clip(spread_squared, self.least_spread**2, 4.0)
+        return float(bounded**0.5)
 
 
 class Scale:
@@ -264,129 +350,157 @@ class Scale:
     def __init__(
         self, prompts: pd.DataFrame, reference: Choices, usual: Choices, resamples: int = RESAMPLES
     ) -> None:
-        from scipy import sparse  # slow to import
-
-        self.prompts, self.reference, self.usual = prompts, reference, usual
         n, self.judges = reference.first.shape
         require_length(n, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen)
-        pair, self.pairs = pd.factorize(prompts["pair"], sort=True)
-        adjectives, nouns = zip(*map(split_pair, self.pairs), strict=True)
-        self.adjective, self.adjectives = pd.factorize(np.array(adjectives, object), sort=True)
-        self.noun, self.nouns = pd.factorize(np.array(nouns, object), sort=True)
-        self.names = np.hstack(
-            [np.eye(len(self.adjectives))[self.adjective], np.eye(len(self.nouns))[self.noun]]
-        )
-        self.pair = pair
-        self.of_pair = sparse.csr_array(
-            (np.ones(n), (np.arange(n), pair)), shape=(n, len(self.pairs))
-        )
-        self.is_seen = (prompts["split"] == SEEN).to_numpy()
+        self.prompts = prompts
+        self._number_pairs()
         cluster, names = pd.factorize(prompts["cluster"].astype(str), sort=True)
-        weights = rng(0, "composed").exponential(size=(resamples, len(names)))
-        self.weights = np.vstack([np.ones(n), weights[:, cluster]])
+        exponential = rng(0, "composed").exponential(size=(resamples, len(names)))
+        # (B, n): the data, and Bayesian bootstraps of the clusters
+        self.weights = np.vstack([np.ones(n), exponential[:, cluster]])
+
         # By name, so that more images do not move others to the other half.
-        half = np.array([zlib.crc32(name.encode()) % 2 for name in names])[cluster]
+        halves = np.array([zlib.crc32(name.encode()) % 2 for name in names])
+        half = halves[cluster]
+        right = reference.right
+        self.is_seen = (prompts["split"] == SEEN).to_numpy()
+        self.held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
         matched = self.is_seen & prompts["matched"].to_numpy(bool)
-        held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
-        self.is_recognized = self._recognized(half, matched) | self._recognized(half, held_out)
-        self.held_out = held_out
+        seen_recognized = self._recognized(right, half, matched)
+        held_out_recognized = self._recognized(right, half, self.held_out)
+        self.is_recognized = seen_recognized | held_out_recognized
+
         self.up_offset = self._offset(reference, UP_PRIOR)
         self.low_offset = self._offset(usual, LOW_PRIOR)
         mistaken, self.trials = self._mistaken(reference.chosen)
-        self.mistaken_offset = _logit(_shrunk(mistaken, self.trials, LOW_PRIOR))
+        mistaken = _shrunk(mistaken, self.trials, LOW_PRIOR)
+        self.mistaken_offset = _logit(mistaken)
 
-    def _recognized(self, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _number_pairs(self) -> None:
+        """Number the pairs of the prompts, and the adjective and noun of each pair."""
+        from scipy import sparse  # slow to import
+
+        self.pair, self.pairs = pd.factorize(self.prompts["pair"], sort=True)
+        words = np.array([split_pair(pair) for pair in self.pairs], object)
+        adjectives, self.noun_names = words.T
+        self.adjective, _ = pd.factorize(adjectives, sort=True)
+        self.noun, _ = pd.factorize(self.noun_names, sort=True)
+        self.names = np.hstack([_one_hot(self.adjective), _one_hot(self.noun)])
+        # (n, K): sums over prompts become sums over pairs
+        n = len(self.pair)
+        entries = (np.arange(n), self.pair)
+        self.pair_matrix = sparse.csr_array((np.ones(n), entries), (n, len(self.pairs)))
+
+    def _recognized(self, right: np.ndarray, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return which of the rows (n,) have a pair that is recognized in the other half of the
         images.
+
+        So no image decides whether it counts itself.
         """
         result = np.zeros(len(rows), bool)
-        right = self.reference.first.mean(axis=1)
         for number in (0, 1):
-            other = (
-                pd.Series(right[rows & (half != number)])
-                .groupby(self.pair[rows & (half != number)])
-                .mean()
-            )
-            recognized = other.index[other > LEAST_RECOGNIZED]
-            result |= rows & (half == number) & np.isin(self.pair, recognized)
+            deciding = rows & (half != number)
+            rates = pd.Series(right[deciding]).groupby(self.pair[deciding]).mean()
+            recognized = rates.index[rates > LEAST_RECOGNIZED]
+            decided = rows & (half == number)
+            result |= decided & np.isin(self.pair, recognized)
         return result
 
     def _rates(self, values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the means (B, K) of values (n,) by pair over some rows, and the sums of
         weights.
         """
-        weights, of_pair = self.weights[:, rows], self.of_pair[rows]
-        size = weights @ of_pair
-        total = (weights * values[rows]) @ of_pair
-        return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
+        weights = self.weights[:, rows]
+        pair_matrix = self.pair_matrix[rows]
+        size = weights @ pair_matrix
+        weighted = weights * values[rows]
+        total = weighted @ pair_matrix
+        return _mean(total, size), size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how often a pair's adjective is chosen for seen images of its noun with another
         one, (B, K).
         """
+        seen_weights = self.weights[:, self.is_seen]
+        pair_sizes = seen_weights @ self.pair_matrix[self.is_seen]
+        noun_sizes = pair_sizes @ _one_hot(self.noun)
+        # Images of the noun, less those of the pair; not below 0, which rounding can do.
+        size = np.maximum(noun_sizes[:, self.noun] - pair_sizes, 0)
+        wrong_choices = self._wrong_choices(chosen)
+        total = seen_weights @ wrong_choices[self.is_seen]
+        return _mean(total, size), size
+
+    def _wrong_choices(self, chosen: np.ndarray) -> "csr_array":
+        """Return (n, K): the fraction of judges that choose each pair for a seen image of another
+        pair with its noun.
+        """
         from scipy import sparse  # slow to import
 
-        rows, judges = np.nonzero((pd.notna(chosen)) & self.is_seen[:, None])
-        adjective = pd.Index(self.adjectives).get_indexer(chosen[rows, judges])
-        number = {key: pair for pair, key in enumerate(zip(self.adjective, self.noun, strict=True))}
-        noun = self.noun[self.pair[rows]]
-        pair = np.array(
-            [number.get(key, -1) for key in zip(adjective, noun, strict=True)], dtype=int
-        )
-        wrong = (pair >= 0) & (pair != self.pair[rows])
-        share = np.full(int(wrong.sum()), 1 / self.judges)
-        counts = sparse.csr_array((share, (rows[wrong], pair[wrong])), shape=self.of_pair.shape)
-        seen = self.weights[:, self.is_seen]
-        of_pair = seen @ self.of_pair[self.is_seen]
-        of_noun = of_pair @ np.eye(len(self.nouns))[self.noun]
-        size = np.maximum(of_noun[:, self.noun] - of_pair, 0)
-        total = seen @ counts[self.is_seen]
-        return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
+        is_choice = pd.notna(chosen) & self.is_seen[:, None]
+        rows, judges = np.nonzero(is_choice)
+        pair = self.pair[rows]
+        adjectives = chosen[rows, judges].astype(object)
+        names = adjectives + "_" + self.noun_names[pair]
+        # -1 for an adjective and a noun that are not a pair of the prompts
+        chosen_pair = pd.Index(self.pairs).get_indexer(names)
+        is_wrong = (chosen_pair >= 0) & (chosen_pair != pair)
+        entries = (rows[is_wrong], chosen_pair[is_wrong])
+        fractions = np.full(int(is_wrong.sum()), 1 / self.judges)
+        return sparse.csr_array((fractions, entries), shape=self.pair_matrix.shape)
 
-    def _offset(self, anchor: Choices, prior: tuple[float, float]) -> np.ndarray:
+    def _offset(self, anchor: Choices, prior: RatePrior) -> np.ndarray:
         """Return the logits (B, K) of an anchor's rates."""
-        rates, size = self._rates(anchor.first.mean(axis=1), np.ones(len(self.pair), bool))
+        rates, size = self._rates(anchor.right, np.ones(len(self.pair), bool))
         return _logit(_shrunk(rates, size, prior))
 
-    def ends(self, generator: Choices) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return how often a pair's adjective is chosen for images in the generator's style, (B,
-        K).
-
-        Returns:
-            up, expected and with the pair's own error, and low.
-        """
-        right = generator.first.mean(axis=1)
+    def ends(self, generator: Choices) -> Ends:
+        """Predict both ends in the generator's style from its images of seen pairs."""
+        right = generator.right
         rates, size = self._rates(right, self.is_seen)
-        expected = rates[0][self.pair]
-        variance = (expected * (1 - expected))[self.is_seen].sum()
-        dispersion = (
-            float(((right - expected)[self.is_seen] ** 2).sum() / variance) if variance > 0 else 1.0
-        )
-        dispersion = max(dispersion, 1 / self.judges)
+        dispersion = self._dispersion(right, rates[0])
+        # One stream for both models: in another order, they would draw other errors.
         stream = rng(0, "composed", "errors")
         upper = _Model(self.names, dispersion, UP_SPREAD, stream)
         up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
+        # Images of the noun with another adjective tell how the style changes ``low``.
         mistaken, _ = self._mistaken(generator.chosen)
         lower = _Model(self.names, dispersion, LOW_SPREAD, stream)
         trials = np.minimum(self.trials, MOST_TRIALS)
         _, low = lower.predict(mistaken, trials, self.mistaken_offset, self.low_offset)
-        return up, up_with_error, low
+        return Ends(up, up_with_error, low)
+
+    def _dispersion(self, right: np.ndarray, rates: np.ndarray) -> float:
+        """Return the variance of seen images around their pairs' rates (K,), relative to that of a
+        coin.
+        """
+        expected = rates[self.pair[self.is_seen]]
+        errors = right[self.is_seen] - expected
+        variance = (expected * (1 - expected)).sum()
+        squares = (errors**2).sum()
+        dispersion = float(squares / variance) if variance > 0 else 1.0
+        # 1 / J is that of J judges that decide independently.
+        return max(dispersion, 1 / self.judges)
 
     def _drawn(
         self, right: np.ndarray, rows: np.ndarray, up: np.ndarray, low: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the fraction of prompts (B,), and of each pair (B, K), whose pair is drawn, and
-        weights (B, K).
+    ) -> _Drawn:
+        """Return the fraction of prompts, rows (n,), whose pair is drawn.
+
+        For a pair it is (a - low) / (up - low), pulled to that of all pairs.
         """
         rates, size = self._rates(right, rows)
         weights = size / size.sum(axis=1, keepdims=True)
         evidence = up - low
-        above = rates - low
-        whole = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
-        overall = np.clip((weights * above).sum(axis=1) / whole, *OVERALL_BOUNDS)[:, None]
-        fractions = (above + EVIDENCE * overall) / np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
-        fractions = np.clip(fractions, *BOUNDS)
-        return (weights * fractions).sum(axis=1), fractions, weights
+        above_low = rates - low
+        overall_evidence = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
+        overall = (weights * above_low).sum(axis=1) / overall_evidence
+        overall = np.clip(overall, *OVERALL_BOUNDS)
+        pulled = above_low + EVIDENCE * overall[:, None]
+        # The least divisor is for pairs of which up is below low.
+        divisor = np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
+        fractions = np.clip(pulled / divisor, *BOUNDS)
+        fraction = (weights * fractions).sum(axis=1)
+        return _Drawn(fraction, fractions, weights)
 
     def recognized(self, served: Collection[str] | None = None) -> dict[str, np.ndarray]:
         """Return the recognized rows (n,) of each served held-out split that has some, and of all
@@ -396,8 +510,11 @@ class Scale:
         counted = self.held_out & self.is_recognized
         if served is not None:
             counted = counted & np.isin(names, list(served))
-        splits = {name: counted & (names == name) for name in dict.fromkeys(names[counted])}
-        return splits | ({HELD_OUT: counted} if counted.any() else {})
+        split_names = dict.fromkeys(names[counted])
+        splits = {name: counted & (names == name) for name in split_names}
+        if splits:
+            splits[HELD_OUT] = counted
+        return splits
 
     @property
     def too_few(self) -> str | None:
@@ -405,15 +522,14 @@ class Scale:
         recognize enough.
         """
         counted = self.held_out & self.is_recognized
-        pairs = len(np.unique(self.pair[counted]))
+        pairs = np.unique(self.pair[counted]).size
         prompts = counted.sum() / max(1, self.held_out.sum())
         if pairs >= LEAST_PAIRS and prompts >= LEAST_PROMPTS:
             return None
-        total = len(np.unique(self.pair[self.held_out]))
+        total = np.unique(self.pair[self.held_out]).size
         return (
             f"the judges recognize too few held-out pairs: {pairs} of {total}, {prompts:.0%} of "
-            "the prompts;"
-            f" at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
+            f"the prompts; at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
         )
 
     def draws_seen(self, generator: Choices) -> Fraction | None:
@@ -423,25 +539,36 @@ class Scale:
         rows = self.is_seen & self.is_recognized
         return self.draws(generator, rows) if rows.any() else None
 
+    def _drawn_on_scale(self, generator: Choices, rows: np.ndarray) -> _Drawn:
+        """Return what is drawn on the scale of the run, where the usual pair is 0 and the reference
+        1.
+        """
+        up = _sigmoid(self.up_offset)
+        low = _sigmoid(self.low_offset)
+        return self._drawn(generator.right, rows, up, low)
+
     def draws(self, generator: Choices, rows: np.ndarray) -> Fraction:
         """Return the fraction of some prompts, rows (n,), whose pair is drawn, on the scale of the
         run.
         """
-        ends = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
-        drawn, _, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
-        return _fraction(drawn, int(rows.sum()), len(np.unique(self.pair[rows])))
+        drawn = self._drawn_on_scale(generator, rows)
+        pairs = np.unique(self.pair[rows])
+        return _fraction(drawn.fraction, int(rows.sum()), len(pairs))
+
+    def _count_prompts(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of prompts of each pair, (K,)."""
+        return np.bincount(self.pair[rows], minlength=len(self.pairs))
 
     def draws_by_pair(self, generator: Choices, rows: np.ndarray) -> dict[str, Fraction]:
         """Return the same for the prompts of each pair, by its name.
 
         A pair for which reference and usual pair are close is pulled to the mean of all these rows.
         """
-        ends = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
-        _, fractions, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
-        prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))
-        asked = np.flatnonzero(prompts)
+        drawn = self._drawn_on_scale(generator, rows)
+        prompts = self._count_prompts(rows)
         return {
-            self.pairs[pair]: _fraction(fractions[:, pair], int(prompts[pair]), 1) for pair in asked
+            self.pairs[pair]: _fraction(drawn.by_pair[:, pair], int(prompts[pair]), 1)
+            for pair in np.flatnonzero(prompts)
         }
 
     def skills(self, generator: Choices, served: Collection[str] | None = None) -> Skills:
@@ -459,36 +586,31 @@ class Scale:
             return Skills(None, why=f"the judges recognize no {kind} pair")
         if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
             return Skills(seen, why="it cannot draw seen pairs well enough to tell")
-        right = generator.first.mean(axis=1)
-        up, up_with_error, low = self.ends(generator)
-        of_seen, _, _ = self._drawn(right, self.is_seen & self.is_recognized, up, low)
-        # A resample in which hardly a seen pair is drawn would divide by almost 0.
-        of_seen = np.maximum(of_seen, LEAST_OF_SEEN)
-        absolute = np.append(seen.value, seen.resampled)
-        held_out, composes, tables = {}, {}, []
+        ends = self.ends(generator)
+        seen_rows = self.is_seen & self.is_recognized
+        drawn_seen = self._drawn(generator.right, seen_rows, ends.up, ends.low)
+        divisor = np.maximum(drawn_seen.fraction, LEAST_OF_SEEN)
+        seen_values = np.append(seen.value, seen.resampled)
+        held_out = {}
+        composes = {}
+        tables = []
         for split, rows in splits.items():
-            drawn, fractions, weights = self._drawn(right, rows, up_with_error, low)
-            ratio = drawn / of_seen
-            known = weights[0] > 0
-            counts = int(rows.sum()), int(known.sum())
-            of_pairs = fractions[0, known] / of_seen[0]
-            low_end, high_end = self._over_new_pairs(of_pairs, weights[0, known], known)
-            composes[split] = replace(
-                _fraction(ratio, *counts), new_pairs_low=low_end, new_pairs_high=high_end
-            )
-            held_out[split] = _fraction(ratio * absolute, *counts)
-            prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))[known]
-            table = {
-                "split": split,
-                "pair": self.pairs[known],
-                "prompts": prompts,
-                "drawn": of_pairs,
-            }
-            tables.append(pd.DataFrame(table))
+            drawn = self._drawn(generator.right, rows, ends.up_with_error, ends.low)
+            relative = drawn.fraction / divisor
+            has_prompts = drawn.weights[0] > 0
+            by_pair = drawn.by_pair[0, has_prompts] / divisor[0]
+            low, high = self._over_new_pairs(by_pair, drawn.weights[0, has_prompts], has_prompts)
+            prompts = self._count_prompts(rows)[has_prompts]
+            composed = _fraction(relative, int(rows.sum()), len(prompts))
+            composes[split] = replace(composed, new_pairs_low=low, new_pairs_high=high)
+            # Draws held-out pairs is s times what it composes.
+            held_out[split] = _fraction(relative * seen_values, int(rows.sum()), len(prompts))
+            columns = {"pair": self.pairs[has_prompts], "prompts": prompts, "drawn": by_pair}
+            tables.append(pd.DataFrame({"split": split, **columns}))
         return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), self.too_few)
 
     def _over_new_pairs(
-        self, fractions: np.ndarray, weights: np.ndarray, known: np.ndarray
+        self, fractions: np.ndarray, weights: np.ndarray, has_prompts: np.ndarray
     ) -> tuple[float | None, float | None]:
         """Return the interval for other pairs, of other adjectives and nouns, of the weighted mean
         of fractions.
@@ -496,17 +618,24 @@ class Scale:
         A model may fail by pair, by adjective or by noun, so each of them is resampled in turn,
         with one more of each, as bad or as good as can be (``crossed.over_pairs``); the widest
         interval counts.
+
+        Args:
+            fractions, weights: of the pairs that have prompts.
+            has_prompts: (K,) which of all pairs these are.
         """
-        lows, highs = [], []
-        for group in (np.arange(known.sum()), self.adjective[known], self.noun[known]):
-            number = np.unique(group, return_inverse=True)[1]
-            if number.max() < 1:
+        lows = []
+        highs = []
+        pairs = np.flatnonzero(has_prompts)
+        for groups in (pairs, self.adjective[pairs], self.noun[pairs]):
+            _, number = np.unique(groups, return_inverse=True)
+            if number.max() < 1:  # one group alone cannot be resampled
                 return None, None
             value = np.bincount(number, weights=weights * fractions)
             size = np.bincount(number, weights=weights)
             low, high = crossed.over_pairs(value, size, (0.0, 1.0)) or (-np.inf, np.inf)
             lows.append(low)
             highs.append(high)
+        # Fractions may be above 1, and their mean above the interval of fractions up to 1.
         return max(0.0, min(lows)), max(*highs, float(weights @ fractions))
 
 
@@ -520,8 +649,12 @@ def at_level(fraction: Fraction, level: float) -> Fraction:
     """Return a fraction with the interval of this level for the same pairs."""
     tail = (1 - level) / 2
     low, high = np.quantile(fraction.resampled, [tail, 1 - tail])
-    low, high = min(fraction.value, float(low)), max(fraction.value, float(high))
-    return replace(fraction, same_pairs_low=low, same_pairs_high=high)
+    # The interval always contains the value, which has no errors of effects.
+    return replace(
+        fraction,
+        same_pairs_low=min(fraction.value, float(low)),
+        same_pairs_high=max(fraction.value, float(high)),
+    )
 
 
 def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:
@@ -532,6 +665,9 @@ def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:
     fractions, has the quantile at which all intervals together miss 1 - ``level``.
     """
     values = np.stack([fraction.resampled for fraction in fractions])
+    resamples = values.shape[1]
+    # argsort twice gives ranks from 0; a value is in the middle of its rank.
     ranks = values.argsort(axis=1).argsort(axis=1) + 0.5
-    tails = np.minimum(ranks, values.shape[1] - ranks) / values.shape[1]
-    return float(1 - 2 * np.quantile(tails.min(axis=0), 1 - level))
+    tails = np.minimum(ranks, resamples - ranks) / resamples
+    most_extreme = tails.min(axis=0)
+    return float(1 - 2 * np.quantile(most_extreme, 1 - level))

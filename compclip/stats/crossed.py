@@ -1,11 +1,11 @@
 """Intervals over everything that was sampled: images, held-out pairs and judges.
 
-For *these* pairs and judges, images are resampled within pairs (``within``). For *other* pairs and
-judges, pairs are resampled (``over_pairs``). To the variance that an end of that interval implies
-(Zou and Donner 2008, Statistics in Medicine 27:1693) are added that of images with entries of
-several pairs (``across``; Cameron, Gelbach and Miller 2011, Journal of Business and Economic
-Statistics 29:238) and s² / J of J judges, who are too few to resample. A sum has the degrees of
-freedom of Satterthwaite (1946, Biometrics Bulletin 2:110).
+For the *same pairs* and judges, images are resampled within pairs (``within_pair_residuals``). For
+*new pairs* and judges, pairs are resampled (``over_pairs``). To the variance that an end of that
+interval implies (Zou and Donner 2008, Statistics in Medicine 27:1693) are added that of images with
+entries of several pairs (``image_variance``; Cameron, Gelbach and Miller 2011, Journal of Business
+and Economic Statistics 29:238) and s² / J of J judges, who are too few to resample. A sum has the
+degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2:110).
 
 ``components`` are the parts of the pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics
 1:386), in closed form with the residual once instead of three times. ``fraction`` is the interval
@@ -23,7 +23,9 @@ from numpy.typing import ArrayLike
 
 from compclip.stats.interval import LEVEL, Estimate, exact, number_names
 
-RESAMPLES, CELLS = 10_000, 10_000_000  # of the bootstrap over pairs; at most so many numbers
+# Of the bootstrap over pairs: fewer if all weights would be more than the second number.
+RESAMPLES = 10_000
+MOST_WEIGHTS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Cells:
     @property
     def pairs(self) -> int:
         return int(self.pair.max()) + 1
+
+    @property
+    def has_pair(self) -> np.ndarray:
+        return self.pair >= 0
 
     @property
     def clusters(self) -> int:
@@ -88,6 +94,7 @@ class Variance:
     degrees: float
 
     def __add__(self, other: "Variance") -> "Variance":
+        """Return a + b, with Satterthwaite's degrees (a + b)² / (a² / d_a + b² / d_b)."""
         value = self.value + other.value
         spread = self.value**2 / self.degrees + other.value**2 / other.degrees
         return Variance(value, value**2 / spread if spread else np.inf)
@@ -111,78 +118,111 @@ def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.n
         pairs: (n,) the pair of each entry, or None.
         values, weights: (n,).
     """
-    kept = weights > 0
-    image, pair = (number_names(np.asarray(names, dtype=object)[kept]) for names in (images, pairs))
+    counts = weights > 0
+    image = number_names(np.asarray(images, dtype=object)[counts])
+    pair = number_names(np.asarray(pairs, dtype=object)[counts])
+    # One number for each combination; + 1, because -1 stands for no pair.
     width = pair.max() + 2
-    combined, cell = np.unique(image * width + pair + 1, return_inverse=True)
-    weight, value = (
-        np.bincount(cell, weights=column) for column in (weights[kept], (values * weights)[kept])
-    )
-    image, pair = np.divmod(combined, width)
+    combination = image * width + pair + 1
+    distinct, cell = np.unique(combination, return_inverse=True)
+    weights = weights[counts]
+    weight = np.bincount(cell, weights=weights)
+    value = np.bincount(cell, weights=values[counts] * weights)
+    image, pair = np.divmod(distinct, width)
     return Cells(image, pair - 1, weight, value)
 
 
+def _sum_squares(residuals: np.ndarray) -> float:
+    return float((residuals**2).sum())
+
+
 def _clustered(residuals: np.ndarray, cluster: np.ndarray) -> float:
-    return float((np.bincount(cluster, weights=residuals) ** 2).sum())
+    """Return the variance of a sum whose residuals are added within each cluster."""
+    return _sum_squares(np.bincount(cluster, weights=residuals))
 
 
-def components(of: Cells, judges: np.ndarray | None) -> Components:
+def components(cells: Cells, judges: np.ndarray | None) -> Components:
     """Return the components of the variance of the mean (Cameron, Gelbach and Miller 2011)."""
-    residuals = of.residuals
-    cell = float((residuals**2).sum())
-    has_pair = of.pair >= 0
-    pairs = _clustered(residuals[has_pair], of.pair[has_pair]) - float(
-        (residuals[has_pair] ** 2).sum()
-    )
-    images = _clustered(residuals, of.image) - cell
-    return Components(max(0.0, pairs), max(0.0, images), of_judges(judges).value, cell)
+    residuals = cells.residuals
+    residual = _sum_squares(residuals)
+    has_pair = cells.has_pair
+    in_pairs = residuals[has_pair]
+    # Each clustered variance contains that of the single cells.
+    pairs = _clustered(in_pairs, cells.pair[has_pair]) - _sum_squares(in_pairs)
+    images = _clustered(residuals, cells.image) - residual
+    by_judges = judge_variance(judges)
+    # An estimated component may be below 0.
+    return Components(max(0.0, pairs), max(0.0, images), by_judges.value, residual)
 
 
-def of_judges(judges: np.ndarray | None) -> Variance:
-    """Return the variance of the mean of the values (J,) by each judge; 0 if there are none, or
-    one.
+def judge_variance(judges: np.ndarray | None) -> Variance:
+    """Return the variance s² / J of the mean of the values (J,) by each judge; 0 if there are none,
+    or one.
     """
     if judges is None or len(judges) < 2:
         return Variance(0.0, np.inf)
     return Variance(float(np.var(judges, ddof=1) / len(judges)), len(judges) - 1)
 
 
-def within(of: Cells) -> np.ndarray:
+def within_pair_residuals(cells: Cells) -> np.ndarray:
     """Return what each image adds to the error of the mean of these pairs, (m,), and then what each
     pair adds, (p,).
 
     The variance is the sum of squares. Residuals of an image are those from the means of its pairs,
     times sqrt(n / (n - 1)) in a pair of n images. Each pair counts as one more image with the mean
-    of all pairs: a pair of few images, whose values are equal by chance, is not taken for certain.
+    of all pairs, so that a pair with few images and, by chance, equal values does not get zero
+    variance.
     """
-    pair = np.unique(of.pair, return_inverse=True)[1]
-    weight, value, images = (
-        np.bincount(pair, weights=column) for column in (of.weight, of.value, np.ones(len(pair)))
-    )
-    scale = np.sqrt(images / np.maximum(images - 1, 1)) * (images > 1) / of.weight.sum()
-    residuals = (of.value - (value / weight)[pair] * of.weight) * scale[pair]
-    more = (value - of.mean * weight) / (images * of.weight.sum())
-    return np.concatenate([np.bincount(of.image, weights=residuals), more])
+    # Entries without a pair are together like one more pair.
+    _, pair = np.unique(cells.pair, return_inverse=True)
+    images = np.bincount(pair)
+    weight = np.bincount(pair, weights=cells.weight)
+    value = np.bincount(pair, weights=cells.value)
+    total = cells.weight.sum()
+    # A single image has no residual.
+    correction = np.where(images > 1, np.sqrt(images / np.maximum(images - 1, 1)), 0.0)
+    scale = correction / total
+    expected = (value / weight)[pair] * cells.weight
+    residuals = (cells.value - expected) * scale[pair]
+    image_residuals = np.bincount(cells.image, weights=residuals)
+    pair_residuals = (value - cells.mean * weight) / (images * total)
+    return np.concatenate([image_residuals, pair_residuals])
 
 
-def across(of: Cells) -> Variance:
+def image_variance(cells: Cells) -> Variance:
     """Return the variance of the mean by images, less that of images within single pairs; without
     pairs, all of it.
     """
-    residuals, m = of.residuals, of.images
-    own = residuals[of.pair >= 0]
-    return Variance(
-        max(0.0, _clustered(residuals, of.image) - float((own**2).sum())) * m / (m - 1), m - 1
-    )
+    residuals = cells.residuals
+    m = cells.images
+    within_pairs = _sum_squares(residuals[cells.has_pair])
+    # An estimated component may be below 0.
+    between_pairs = _clustered(residuals, cells.image) - within_pairs
+    variance = max(0.0, between_pairs)
+    return Variance(variance * m / (m - 1), m - 1)
 
 
 @lru_cache(8)
-def _counts(pairs: int) -> np.ndarray:
-    """Return how often each of some pairs, and one more, is drawn in each resample of a Bayesian
-    bootstrap.
+def _bootstrap_weights(pairs: int) -> np.ndarray:
+    """Return (resamples, pairs + 1): the weights of pairs, whose mean is 1, and of one more, in a
+    Bayesian bootstrap.
     """
-    counts = np.random.default_rng(0).exponential(size=(min(RESAMPLES, CELLS // pairs), pairs + 1))
-    return counts / counts[:, :-1].mean(axis=1, keepdims=True)
+    resamples = min(RESAMPLES, MOST_WEIGHTS // pairs)
+    weights = np.random.default_rng(0).exponential(size=(resamples, pairs + 1))
+    return weights / weights[:, :-1].mean(axis=1, keepdims=True)
+
+
+def _widening(size: np.ndarray, level: float) -> float:
+    """Return by how much to widen the bootstrap of pairs of these sizes: Student's t for their
+    effective number k (Kish 1965) over the normal quantile, and sqrt(k / (k - 1)).
+    """
+    from scipy import special  # slow to import
+
+    effective = np.abs(size).sum() ** 2 / (size**2).sum()
+    effective = max(3.0, float(effective))
+    few_pairs = (effective / (effective - 1)) ** 0.5
+    normal = special.ndtri(1 - (1 - level) / 2)
+    return few_pairs * student(effective - 1, level) / normal
 
 
 def over_pairs(
@@ -203,74 +243,86 @@ def over_pairs(
 
     Args:
         value, size: (K,) sums over the entries of each pair; there are at least two pairs.
-        ends: the ratio of the worst and of the best pair that can be.
+        ends: the ratios of the worst and the best possible pair.
         certain: sums over entries without a pair, which are not resampled.
     """
-    from scipy import special  # slow to import
-
-    tail, counts = (1 - level) / 2, _counts(len(size))
-    values, sizes = counts[:, :-1] @ value + certain[0], counts[:, :-1] @ size + certain[1]
+    tail = (1 - level) / 2
+    all_weights = _bootstrap_weights(len(size))
+    weights = all_weights[:, :-1]
+    certain_value, certain_size = certain
+    values = weights @ value + certain_value
+    sizes = weights @ size + certain_size
     if np.quantile(sizes, tail) <= 0:
         return None
+    # Up to ``tail`` of the resamples may still have a size of 0 or below.
     sizes = np.maximum(sizes, 1e-9 * size.sum())
-    ratio = (value.sum() + certain[0]) / (size.sum() + certain[1])
-    effective = max(3.0, float(np.abs(size).sum() ** 2 / (size**2).sum()))
-    wider = (
-        (effective / (effective - 1)) ** 0.5
-        * student(effective - 1, level)
-        / special.ndtri(1 - tail)
-    )
-    low, high = ratio + wider * (np.quantile(values / sizes, [tail, 1 - tail]) - ratio)
-    more = counts[:, -1] * size.mean()
-    worst, best = ((values + end * more) / (sizes + more) for end in ends)
-    low, high = min(low, np.quantile(worst, 2 * tail)), max(high, np.quantile(best, 1 - 2 * tail))
+    ratio = (value.sum() + certain_value) / (size.sum() + certain_size)
+    sampled = np.quantile(values / sizes, [tail, 1 - tail])
+    widening = _widening(size, level)
+    low, high = ratio + widening * (sampled - ratio)
+
+    # The additional pair has the average size.
+    more_size = all_weights[:, -1] * size.mean()
+    sizes = sizes + more_size
+    worst, best = ends
+    with_worst = (values + worst * more_size) / sizes
+    with_best = (values + best * more_size) / sizes
+    low = min(low, np.quantile(with_worst, 2 * tail))
+    high = max(high, np.quantile(with_best, 1 - 2 * tail))
     return float(low), float(high)
 
 
-def side(value: float, end: float, pairs: int, others: Variance, level: float = LEVEL) -> Variance:
-    """Return the variance that an end of ``over_pairs`` implies, and the others (Zou and Donner
-    2008).
-    """
-    return Variance(((end - value) / student(pairs - 1, level)) ** 2, pairs - 1) + others
+def variance_from_end(value: float, end: float, pairs: int) -> Variance:
+    """Return the variance that an end of ``over_pairs`` implies (Zou and Donner 2008)."""
+    degrees = pairs - 1
+    standard_error = (end - value) / student(degrees, LEVEL)
+    return Variance(standard_error**2, degrees)
 
 
-def _sides(of: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
-    """Return the variances of the mean that its interval has below and above, over images and
-    pairs.
+def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
+    """Return the variances of the mean that the lower and the upper end of its interval have, over
+    images and pairs.
     """
-    has_pair = of.pair >= 0
+    images = image_variance(cells)
+    has_pair = cells.has_pair
     if not has_pair.any():
-        return across(of), across(of)
-    value, size = (
-        np.bincount(of.pair[has_pair], weights=column[has_pair]) for column in (of.value, of.weight)
-    )
-    certain = of.value[~has_pair].sum(), of.weight[~has_pair].sum()
-    over = over_pairs(value, size, ends, certain=certain)
-    assert over is not None  # weights are above 0
-    below, above = (side(of.mean, end, len(size), across(of)) for end in over)
-    return below, above
+        return images, images
+    pair = cells.pair[has_pair]
+    value = np.bincount(pair, weights=cells.value[has_pair])
+    size = np.bincount(pair, weights=cells.weight[has_pair])
+    no_pair = ~has_pair
+    certain = (cells.value[no_pair].sum(), cells.weight[no_pair].sum())
+    interval = over_pairs(value, size, ends, certain=certain)
+    assert interval is not None  # weights are above 0
+    low, high = interval
+    lower = variance_from_end(cells.mean, low, len(size)) + images
+    upper = variance_from_end(cells.mean, high, len(size)) + images
+    return lower, upper
 
 
-def difference(value: float, below: Variance, above: Variance | None = None) -> Difference:
-    """Return a difference of fractions with its interval, by its variance below and above; None:
-    that below.
+def difference(value: float, lower: Variance, upper: Variance | None = None) -> Difference:
+    """Return a difference of fractions with its interval, by the variances of its lower and upper
+    end; None: the same.
     """
     from scipy import special  # slow to import
 
-    above = above or below
-    toward_0 = below if value > 0 else above
+    upper = upper or lower
+    # Only the end that is nearer to 0 can reach it.
+    toward_0 = lower if value > 0 else upper
     if toward_0.value == 0:
         p = float(value == 0)
     else:
-        p = float(2 * special.stdtr(toward_0.degrees, -abs(value) / toward_0.value**0.5))
-    return Difference(
-        value, max(-1.0, value - below.half_width()), min(1.0, value + above.half_width()), p
-    )
+        # Two-sided: the probability of a t farther from 0 on either side.
+        t = -abs(value) / toward_0.value**0.5
+        p = float(2 * special.stdtr(toward_0.degrees, t))
+    low = max(-1.0, value - lower.half_width())
+    high = min(1.0, value + upper.half_width())
+    return Difference(value, low, high, p)
 
 
 def estimate_difference(
     value: float,
-    parts: Sequence[Cells],
+    terms: Sequence[Cells],
     judges: np.ndarray | None = None,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Difference:
@@ -278,21 +330,25 @@ def estimate_difference(
     too few pairs.
 
     Args:
-        parts: the cells of the differences of the same entries, or those of both sides, which are
-            independent.
+        terms: the cells of the differences of the same entries, or those of the minuend and of the
+            subtrahend, which are independent.
         judges: (J,) its value by each judge; None for one judge.
-        ends: the worst and the best that a pair can be in each of the parts.
+        ends: the worst and the best that a pair can be in each of the terms.
     """
-    if min(of.clusters for of in parts) < 2:
+    if min(cells.clusters for cells in terms) < 2:
         return Difference(value, None, None, None)
-    below = above = of_judges(judges)
-    for number, of in enumerate(parts):
-        sides = _sides(of, ends)
-        below, above = below + sides[number % 2], above + sides[1 - number % 2]
-    return difference(value, below, above)
+    lower = upper = judge_variance(judges)
+    for number, cells in enumerate(terms):
+        term_lower, term_upper = _variances(cells, ends)
+        # The difference is low where the subtrahend is high.
+        if number == 1:
+            term_lower, term_upper = term_upper, term_lower
+        lower += term_lower
+        upper += term_upper
+    return difference(value, lower, upper)
 
 
-def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
+def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
     """Return a fraction with its interval over images, pairs and judges; without it, if there are
     too few pairs.
 
@@ -302,49 +358,48 @@ def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
     Args:
         judges: (J,) its value by each judge; None for one judge.
     """
-    value, others = of.mean, of_judges(judges)
-    if of.clusters < 2:
+    value = cells.mean
+    if cells.clusters < 2:
         return Estimate(value, None, None)
-    if not of.pairs:
-        return fraction(value, across(of) + others, of.images)
+    by_judges = judge_variance(judges)
+    if not cells.pairs:
+        return fraction(value, image_variance(cells) + by_judges, cells.images)
     if value in (0, 1):
-        return exact(value, of.pairs)
-    below, above = (of_side + others for of_side in _sides(of, (0.0, 1.0)))
-    return Estimate(
-        value, max(0.0, value - below.half_width()), min(1.0, value + above.half_width())
-    )
+        return exact(value, cells.pairs)
+    lower, upper = _variances(cells, (0.0, 1.0))
+    low = max(0.0, value - (lower + by_judges).half_width())
+    high = min(1.0, value + (upper + by_judges).half_width())
+    return Estimate(value, low, high)
 
 
-def estimate_within(of: Cells) -> Estimate:
+def estimate_within(cells: Cells) -> Estimate:
     """Return a fraction with its interval for these pairs, over images alone."""
-    return (
-        fraction(of.mean, variance_within(of), of.images)
-        if of.images > 1
-        else Estimate(of.mean, None, None)
-    )
+    if cells.images < 2:
+        return Estimate(cells.mean, None, None)
+    return fraction(cells.mean, variance_within(cells), cells.images)
 
 
-def variance_within(of: Cells) -> Variance:
+def variance_within(cells: Cells) -> Variance:
     """Return the variance of the mean over images, for these pairs."""
-    return Variance(float((within(of) ** 2).sum()), of.images - 1)
+    return Variance(_sum_squares(within_pair_residuals(cells)), cells.images - 1)
 
 
 def fraction(value: float, variance: Variance, images: int) -> Estimate:
-    """Return a fraction with its interval; of 0 or 1 that of Clopper and Pearson, with as many
-    trials as images.
+    """Return a fraction with the interval of Jeffreys; of 0 or 1 that of Clopper and Pearson, with
+    as many trials as images.
     """
-    if variance.value == 0 or value in (0, 1):
-        return exact(value, images)
     from scipy import special  # slow to import
 
-    trials = (
-        value
-        * (1 - value)
-        / variance.value
-        * (special.ndtri((1 + LEVEL) / 2) / student(variance.degrees, LEVEL)) ** 2
-    )
-    tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    low, high = map(
-        float, special.betaincinv(value * trials + 0.5, (1 - value) * trials + 0.5, tails)
-    )
-    return Estimate(value, min(value, low), max(value, high))
+    if variance.value == 0 or value in (0, 1):
+        return exact(value, images)
+    # As many trials as a binomial of this variance has (Franco et al. 2019), and fewer for few
+    # degrees of freedom (Korn and Graubard 1998).
+    normal = special.ndtri((1 + LEVEL) / 2)
+    fewer = (normal / student(variance.degrees, LEVEL)) ** 2
+    trials = value * (1 - value) / variance.value * fewer
+    # The posterior of Jeffreys' prior, Beta(hits + 1/2, misses + 1/2).
+    hits = value * trials + 0.5
+    misses = (1 - value) * trials + 0.5
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = special.betaincinv(hits, misses, tails)
+    return Estimate(value, min(value, float(low)), max(value, float(high)))

@@ -66,12 +66,14 @@ def _cells(
     by_judge: np.ndarray,
     images: ArrayLike,
     pairs: ArrayLike | None,
-    known: np.ndarray | bool = True,
+    has_value: np.ndarray | bool = True,
 ) -> crossed.Cells:
-    """Return the cells of the means over judges of entries with a ``known`` value."""
+    """Return the cells of the means over judges of entries that have a value."""
     n = len(by_judge)
-    of_pairs = np.full(n, None) if pairs is None else pairs
-    return crossed.cells(images, of_pairs, by_judge.mean(axis=1), np.full(n, known, float))
+    if pairs is None:
+        pairs = np.full(n, None)
+    weights = np.full(n, has_value, float)
+    return crossed.cells(images, pairs, by_judge.mean(axis=1), weights)
 
 
 @checked
@@ -92,10 +94,12 @@ def estimate_score(
         UserError: no entry has a value, or an argument is refused (docs/library.md).
     """
     by_judge = _by_judge(values)
-    known = ~np.isnan(by_judge).any(axis=1)
-    require_length(len(known), "values", images=images, pairs=pairs)
-    require(known.any(), "values", "no entry has a value")
-    cells, judges = _cells(by_judge, images, pairs, known), by_judge[known].mean(axis=0)
+    # An entry counts for all judges or for none, so that judges score the same entries.
+    has_value = ~np.isnan(by_judge).any(axis=1)
+    require_length(len(by_judge), "values", images=images, pairs=pairs)
+    require(has_value.any(), "values", "no entry has a value")
+    cells = _cells(by_judge, images, pairs, has_value)
+    judges = by_judge[has_value].mean(axis=0)
     new_pairs = crossed.estimate(cells, judges)
     same_pairs = crossed.estimate_within(cells)
     return ScoreEstimate(
@@ -133,34 +137,31 @@ def compare_scores(
     Raises:
         UserError: an argument is refused (docs/library.md).
     """
-    of_a, of_b = _by_judge(a), _by_judge(b)
-    require(
-        of_a.shape[1] == of_b.shape[1],
-        "b",
-        f"expected {of_a.shape[1]} judges, as of a, got {of_b.shape[1]}",
-    )
-    is_fraction = min(of_a.min(), of_b.min()) >= 0
-    require(
-        is_fraction or ends, "ends", "required for values below 0", "give the range of a difference"
-    )
-    require_length(len(of_a), "values of a", images=images, pairs=pairs)
-    require_length(
-        len(of_a) if b_images is None else len(of_b),
-        "values",
-        b=of_b,
-        b_images=b_images,
-        b_pairs=b_pairs,
-    )
-    value, judges = float(of_a.mean() - of_b.mean()), of_a.mean(axis=0) - of_b.mean(axis=0)
+    a_values = _by_judge(a)
+    b_values = _by_judge(b)
+    judges = a_values.shape[1]
+    fault = f"expected {judges} judges, as of a, got {b_values.shape[1]}"
+    require(b_values.shape[1] == judges, "b", fault)
+    is_fraction = min(a_values.min(), b_values.min()) >= 0
+    remedy = "give the range of a difference"
+    require(is_fraction or ends, "ends", "required for values below 0", remedy)
+    require_length(len(a_values), "values of a", images=images, pairs=pairs)
+    b_length = len(a_values) if b_images is None else len(b_values)
+    require_length(b_length, "values", b=b_values, b_images=b_images, b_pairs=b_pairs)
+    value = float(a_values.mean() - b_values.mean())
+    by_judge = a_values.mean(axis=0) - b_values.mean(axis=0)
     if b_images is None:
-        cells = [_cells(of_a - of_b, images, pairs)]
-        ends = ends or (-float(of_b.mean()), float(of_a.mean()))
+        terms = [_cells(a_values - b_values, images, pairs)]
+        # In an unsampled pair, all of b can be lost, or b can have nothing of a.
+        ends = ends or (-float(b_values.mean()), float(a_values.mean()))
     else:
-        cells = [_cells(of_a, images, pairs), _cells(of_b, b_images, b_pairs)]
-    new_pairs = crossed.estimate_difference(value, cells, judges, ends or (0.0, 1.0))
+        terms = [_cells(a_values, images, pairs), _cells(b_values, b_images, b_pairs)]
+        ends = ends or (0.0, 1.0)
+    new_pairs = crossed.estimate_difference(value, terms, by_judge, ends)
     same_pairs = Estimate(value, None, None)
-    if min(of.images for of in cells) >= 2:
-        variance = sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None))
+    if min(cells.images for cells in terms) >= 2:
+        no_variance = crossed.judge_variance(None)
+        variance = sum((crossed.variance_within(cells) for cells in terms), no_variance)
         same_pairs = crossed.difference(value, variance)
     return ScoreDifference(
         value=value,

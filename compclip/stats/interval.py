@@ -27,17 +27,18 @@ class Estimate:
     high: float | None
 
     def __str__(self) -> str:
-        return f"{self.value:.3f}" + (
-            f" [{self.low:.3f}, {self.high:.3f}]" if self.low is not None else ""
-        )
+        if self.low is None:
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
 def exact(value: float, trials: int) -> Estimate:
     """Return a fraction with the interval of Clopper and Pearson (1934)."""
     from scipy import stats  # slow to import, and seldom needed
 
-    ends = stats.binomtest(round(value * trials), trials).proportion_ci(LEVEL, method="exact")
-    return Estimate(value, float(ends.low), float(ends.high))
+    test = stats.binomtest(round(value * trials), trials)
+    interval = test.proportion_ci(LEVEL, method="exact")
+    return Estimate(value, float(interval.low), float(interval.high))
 
 
 def number_names(names: ArrayLike) -> np.ndarray:
@@ -45,7 +46,10 @@ def number_names(names: ArrayLike) -> np.ndarray:
     # Sorting only the distinct names is faster: a million entries may belong to a few thousand
     # images.
     index, distinct = pd.factorize(np.asarray(names, dtype=object))
-    return np.append(np.argsort(np.argsort(distinct.astype(str))), -1)[index]
+    # argsort twice gives the rank of each name.
+    ranks = np.argsort(np.argsort(distinct.astype(str)))
+    # ``index`` is -1 for None, and so finds the last number, -1.
+    return np.append(ranks, -1)[index]
 
 
 def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
@@ -57,9 +61,10 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
     result = np.empty((resamples, len(columns)))
     step = max(1, INDICES // m)
     for start in range(0, resamples, step):
-        drawn = generator.integers(m, size=(min(step, resamples - start), m))
+        size = min(step, resamples - start)
+        drawn = generator.integers(m, size=(size, m))
         for number, column in enumerate(columns):
-            result[start : start + step, number] = column[drawn].sum(axis=1)
+            result[start : start + size, number] = column[drawn].sum(axis=1)
     return result
 
 
@@ -72,14 +77,19 @@ def mean(
 ) -> Estimate:
     """Return the weighted mean of entries' values, (n,) with n >= 1, and its interval."""
     index = number_names(images)
-    sums = np.stack([np.bincount(index, column) for column in (weights * values, weights)], axis=1)
-    total, drawn = sums.sum(axis=0), resampled_sums(sums, resamples, generator)
+    image_values = np.bincount(index, weights * values)
+    image_weights = np.bincount(index, weights)
+    sums = np.stack([image_values, image_weights], axis=1)
+    total = sums.sum(axis=0)
+    resampled = resampled_sums(sums, resamples, generator)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, means = float(total[0] / total[1]), drawn[:, 0] / drawn[:, 1]
+        value = float(total[0] / total[1])
+        means = resampled[:, 0] / resampled[:, 1]
     if len(sums) < 2:
         return Estimate(value, None, None)
-    # A resample of only images with weight 0 has no mean.
-    low, high = np.nanquantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # NaN: a resample of only images with weight 0 has no mean.
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.nanquantile(means, tails)
     return Estimate(value, float(low), float(high))
 
 
@@ -97,7 +107,10 @@ def share(
     trials as images.
     """
     hits = np.asarray(hits, np.float64)
-    weighted = hits[weights > 0]
-    if weighted[0] not in (0, 1) or (weighted != weighted[0]).any():
+    counts = weights > 0
+    counted = hits[counts]
+    value = counted[0]
+    if value not in (0, 1) or (counted != value).any():
         return mean(images, hits, weights, resamples, generator)
-    return exact(float(weighted[0]), len(np.unique(np.asarray(images)[weights > 0])))
+    trials = len(np.unique(np.asarray(images)[counts]))
+    return exact(float(value), trials)

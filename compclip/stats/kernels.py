@@ -17,9 +17,15 @@ def sum_better(
     The sums are written to ``better`` and ``equal`` (n,).
     """
     for row in range(len(values)):
+        # Of the weights' type, so that the sums stay in it.
         zero = weights.dtype.type(0)
-        above, same = zero, zero
+        above = zero
+        same = zero
+        own_value = own[row]
         for column in range(len(weights)):
-            above += zero if values[row, column] <= own[row] else weights[column]
-            same += weights[column] if values[row, column] == own[row] else zero
-        better[row], equal[row] = above, same
+            value = values[row, column]
+            weight = weights[column]
+            above += zero if value <= own_value else weight
+            same += weight if value == own_value else zero
+        better[row] = above
+        equal[row] = same

@@ -13,14 +13,23 @@ def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
     """
     from scipy import stats  # slow to import
 
-    a, b = np.asarray(a, bool), np.asarray(b, bool)
-    first, second = int((a & ~b).sum()), int((b & ~a).sum())
-    return float(stats.binomtest(first, first + second).pvalue) if first + second else 1.0
+    a = np.asarray(a, bool)
+    b = np.asarray(b, bool)
+    # Items that both answer alike tell nothing about the difference.
+    only_a = int((a & ~b).sum())
+    discordant = int((a != b).sum())
+    if discordant == 0:
+        return 1.0
+    return float(stats.binomtest(only_a, discordant).pvalue)
 
 
 def holm(values: Sequence[float]) -> np.ndarray:
     """Return p-values adjusted by Holm's procedure (1979), which rejects those below alpha."""
     p = np.asarray(values, float)
     order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(steps, 1)[np.argsort(order)]
+    # The smallest p-value is multiplied by the number of tests, the next by one less, and so on.
+    factors = np.arange(len(p), 0, -1)
+    # A larger p-value is not rejected before a smaller one.
+    adjusted = np.maximum.accumulate(p[order] * factors)
+    adjusted = np.minimum(adjusted, 1)
+    return adjusted[np.argsort(order)]

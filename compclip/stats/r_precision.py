@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -32,8 +33,8 @@ Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]
 # Maps indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
 SimilaritiesOf = Callable[[np.ndarray], np.ndarray]
-# Rows of entries, (b,), sorted by class, and their similarities with all distinct texts, (b,
-# texts).
+# Rows of entries, (b,), sorted by class, and their similarities with all distinct texts,
+# (b, texts).
 Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
 # Entries whose similarities are computed at once; fixed, because the shape may change the rounding
@@ -45,9 +46,8 @@ BLOCK = 256
 class Pool:
     """Images whose captions are distractors, sorted by class."""
 
-    starts: (
-        np.ndarray
-    )  # (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one
+    # (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one
+    starts: np.ndarray
     texts: np.ndarray  # indices of distinct texts
     classes: np.ndarray  # (p,), not decreasing
 
@@ -55,14 +55,15 @@ class Pool:
     def images(self) -> int:
         return len(self.classes)
 
-    def span(self, of: int) -> tuple[int, int]:
-        return int(np.searchsorted(self.classes, of, "left")), int(
-            np.searchsorted(self.classes, of, "right")
-        )
+    def span(self, class_index: int) -> tuple[int, int]:
+        """Return the first image of a class, and the end of its images."""
+        low = np.searchsorted(self.classes, class_index, "left")
+        high = np.searchsorted(self.classes, class_index, "right")
+        return int(low), int(high)
 
-    def eligible(self, of: int) -> int:
-        """Return the number of possible distractors for an image of class ``of``."""
-        low, high = self.span(of)
+    def eligible(self, class_index: int) -> int:
+        """Return the number of possible distractors for an image of a class."""
+        low, high = self.span(class_index)
         return len(self.texts) - int(self.starts[high] - self.starts[low])
 
 
@@ -72,10 +73,11 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
     Images keep the order of their numbers within a class, captions their order within an image.
     """
-    order = np.lexsort((np.arange(len(images)), images, classes))
-    images, classes, texts = images[order], classes[order], texts[order]
+    order = np.lexsort((images, classes))  # stable
+    images = images[order]
     first = np.flatnonzero(np.diff(images, prepend=-1))
-    return Pool(np.append(first, len(images)), texts, classes[first])
+    starts = np.append(first, len(images))
+    return Pool(starts, texts[order], classes[order][first])
 
 
 class Weights:
@@ -85,35 +87,35 @@ class Weights:
 
     def __init__(self, pool: Pool, texts: int) -> None:
         sizes = np.diff(pool.starts)
+        # Each image has the weight ``unit``, of which each of its captions has an equal portion.
         unit = math.lcm(*map(int, np.unique(sizes)))
-        if (
-            unit * pool.images >= 2**53
-        ):  # above it float64 rounds integers; weights are then off by about 1e-9
+        if unit * pool.images >= 2**53:
+            # Above 2^53, float64 rounds integers. Portions are rounded instead, by about 1e-9.
             unit = 2**53 // max(pool.images, 1)
         portions = np.repeat(unit // sizes, sizes)
         # Sums of integers are exact in any order, below 2^24 also in float32.
-        self.pool, self.portions = (
-            pool,
-            portions.astype(np.float32 if portions.sum() < 2**24 else np.float64),
-        )
-        self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
+        dtype = np.float32 if portions.sum() < 2**24 else np.float64
+        self.pool = pool
+        self.portions = portions.astype(dtype)
+        self.weights = np.bincount(pool.texts, portions, texts).astype(dtype)
         self.total = int(portions.sum())
 
-    def of(self, of: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for class ``of``, excluding its own captions, and their
-        total.
-        """
-        low, high = self.pool.span(of)
-        if high - low == self.pool.images:
-            lacking = "only one image" if high - low == 1 else "no image of another class"
+    def of(self, class_index: int) -> tuple[np.ndarray, int]:
+        """Return the weights (texts,) for a class, excluding its own captions, and their total."""
+        low, high = self.pool.span(class_index)
+        n_images = high - low
+        if n_images == self.pool.images:
+            lacking = "only one image" if n_images == 1 else "no image of another class"
             raise UserError(
                 f"{lacking} in this split, so no distractors; add captions of other images or "
                 "classes"
             )
-        own = slice(*self.pool.starts[[low, high]])
+        captions = slice(*self.pool.starts[[low, high]])
+        portions = self.portions[captions]
         weights = self.weights.copy()
-        np.subtract.at(weights, self.pool.texts[own], self.portions[own])
-        return weights, self.total - int(self.portions[own].sum(dtype=np.float64))
+        # ``at`` subtracts each portion of a text that several captions have.
+        np.subtract.at(weights, self.pool.texts[captions], portions)
+        return weights, self.total - int(portions.sum(dtype=np.float64))
 
 
 def expected_top1(
@@ -122,37 +124,44 @@ def expected_top1(
     """Return the probability that the own caption is ranked first among ``candidates``, itself
     included.
 
-    With the probabilities g (``beaten``) and t (``tied``) of one random distractor, it is
-    ((1-g)^N - (1-g-t)^N) / (N t): the sum, over the number k of tied distractors, of its
-    probability times 1 / (k + 1). With ``own_first``, as published, the own caption is ranked
-    before tied ones: (1-g)^(N-1).
+    With the probabilities g (``beaten``) and t (``tied``) of one random distractor, and N
+    candidates, it is ((1-g)^N - (1-g-t)^N) / (N t): the sum, over the number k of tied distractors,
+    of its probability times 1 / (k + 1). With ``own_first``, as published, the own caption is
+    ranked before tied ones: (1-g)^(N-1).
     """
-    rest = 1 - np.asarray(beaten, np.float64)
-    first = rest ** (candidates - 1)
+    not_beaten = 1 - np.asarray(beaten, np.float64)
+    unbeaten = not_beaten ** (candidates - 1)
     if ties == "own_first":
-        return first
+        return unbeaten
     tied = np.asarray(tied, np.float64)
     # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which is accurate for
     # tiny x.
-    x = np.minimum(np.divide(tied, rest, out=np.zeros_like(rest), where=rest > 0), 1)
+    x = np.divide(tied, not_beaten, out=np.zeros_like(not_beaten), where=not_beaten > 0)
+    x = np.minimum(x, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = -np.expm1(candidates * np.log1p(-x)) / (candidates * x)
-    return np.where(x > 0, first * mean, first)
+        any_tie = -np.expm1(candidates * np.log1p(-x))
+        won_ties = any_tie / (candidates * x)
+    return np.where(x > 0, unbeaten * won_ties, unbeaten)
 
 
-def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
-    """Return k drawn distinct texts (n, k) for entries of classes ``of`` (n,), each of which has an
-    eligible image.
+def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np.ndarray:
+    """Return k drawn distinct texts (n, k) for entries of these ``classes`` (n,), each of which has
+    an eligible image.
 
     ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor, one for its image and one for
     its caption.
     """
-    low = np.searchsorted(pool.classes, of, "left")[:, None]
-    size = np.searchsorted(pool.classes, of, "right")[:, None] - low
-    image = (uniform[:, 0] * (pool.images - size)).astype(np.int64)
+    column = classes[:, None]
+    low = np.searchsorted(pool.classes, column, "left")
+    high = np.searchsorted(pool.classes, column, "right")
+    size = high - low
+    eligible = pool.images - size
+    image = (uniform[:, 0] * eligible).astype(np.int64)
+    # The images of the own class are in a row; those behind it are moved past it.
     image += np.where(image >= low, size, 0)
-    sizes = np.diff(pool.starts)
-    return pool.texts[pool.starts[image] + (uniform[:, 1] * sizes[image]).astype(np.int64)]
+    n_captions = np.diff(pool.starts)[image]
+    caption = (uniform[:, 1] * n_captions).astype(np.int64)
+    return pool.texts[pool.starts[image] + caption]
 
 
 @dataclass(frozen=True)
@@ -175,9 +184,8 @@ class Judged:
     tied: np.ndarray  # probability that it ties
     expected: np.ndarray  # probability of a hit
     hit: np.ndarray  # a sampled hit
-    predicted: (
-        np.ndarray
-    )  # the sampled candidate ranked first, as in published predictions; 0 is the own caption
+    # the sampled candidate ranked first, as in published predictions; 0 is the own caption
+    predicted: np.ndarray
 
 
 def blocks(
@@ -187,16 +195,19 @@ def blocks(
     order = np.argsort(classes, kind="stable")
     for start in range(0, len(order), BLOCK):
         rows = order[start : start + BLOCK]
-        yield rows, similarities(np.resize(rows, BLOCK))[: len(rows)]
+        # The last block is filled up with its own rows, which are then dropped.
+        full_block = np.resize(rows, BLOCK)
+        values = similarities(full_block)
+        yield rows, values[: len(rows)]
 
 
 def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
     """Yield each class of sorted ``classes`` (n,), and its rows."""
-    starts = np.flatnonzero(np.diff(classes, prepend=-1))
-    for of, start, stop in zip(
-        classes[starts].tolist(), starts, np.append(starts[1:], len(classes)), strict=True
-    ):
-        yield of, slice(start, stop)
+    is_first = np.diff(classes, prepend=-1)
+    starts = np.flatnonzero(is_first)
+    edges = [*starts.tolist(), len(classes)]
+    for start, stop in pairwise(edges):
+        yield int(classes[start]), slice(start, stop)
 
 
 def weigh(
@@ -207,14 +218,16 @@ def weigh(
     """
     from compclip.stats.kernels import sum_better
 
-    own = np.take_along_axis(values, entries.own[rows, None], axis=1)[:, 0]
-    beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
-    for of, part in by_class(entries.classes[rows]):
-        of_texts, total = weights.of(of)
-        sum_better(values[part], own[part], of_texts, beaten[part], tied[part])
-        beaten[part] /= total
-        tied[part] /= total
-    return own, beaten, tied
+    own = entries.own[rows]
+    similarity = np.take_along_axis(values, own[:, None], axis=1)[:, 0]
+    beaten = np.zeros(len(rows))
+    tied = np.zeros(len(rows))
+    for class_index, span in by_class(entries.classes[rows]):
+        text_weights, total = weights.of(class_index)
+        sum_better(values[span], similarity[span], text_weights, beaten[span], tied[span])
+        beaten[span] /= total
+        tied[span] /= total
+    return similarity, beaten, tied
 
 
 def judge_entries(
@@ -233,22 +246,28 @@ def judge_entries(
     an entry has no eligible image.
     """
     n = len(entries.own)
-    similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
-    hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
+    similarity = np.zeros(n)
+    beaten = np.zeros(n)
+    tied = np.zeros(n)
+    hit = np.zeros(n, bool)
+    best_distractor = np.zeros(n, np.int64)
     weights = Weights(pool, texts)
     for rows, values in blocks:
         own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
         similarity[rows] = own
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
-        of_drawn = np.take_along_axis(values, drawn, axis=1)
+        distractors = np.take_along_axis(values, drawn, axis=1)
+        own_column = own[:, None]
         # A comparison with NaN is false, so NaN loses.
-        hit[rows] = (of_drawn <= own[:, None]).all(axis=1)
+        hit[rows] = (distractors <= own_column).all(axis=1)
         if ties == "random":
             # The own caption is ranked first among k ties and itself with probability 1 / (k + 1).
-            hit[rows] &= luck * ((of_drawn == own[:, None]).sum(axis=1) + 1) < 1
-        best[rows] = 1 + of_drawn.argmax(axis=1)
-    top1 = expected_top1(beaten, tied, candidates, ties)
-    return Judged(similarity, beaten, tied, top1, hit, np.where(hit, 0, best))
+            ties_and_own = (distractors == own_column).sum(axis=1) + 1
+            hit[rows] &= luck * ties_and_own < 1
+        best_distractor[rows] = distractors.argmax(axis=1)
+    expected = expected_top1(beaten, tied, candidates, ties)
+    predicted = np.where(hit, 0, 1 + best_distractor)
+    return Judged(similarity, beaten, tied, expected, hit, predicted)
 
 
 @checked
@@ -291,22 +310,35 @@ def r_precision(
     require_below(texts, "captions", own=own)
     own = own.astype(np.int64)
     image, ids = pd.factorize(images, sort=True)
-    of_class = image if classes is None else pd.factorize(classes, sort=True)[0]
-    is_one = pd.Series(of_class).groupby(image).nunique().max() == 1
-    require(is_one, "classes", "an image has two classes", "give each image one")
-    captions, draws = (
-        pd.Series(numbers).groupby(numbers).cumcount().tolist() for numbers in (image, own)
-    )
+    class_index = image
+    if classes is not None:
+        class_index, _ = pd.factorize(classes, sort=True)
+    n_classes = pd.Series(class_index).groupby(image).nunique()
+    require(n_classes.max() == 1, "classes", "an image has two classes", "give each image one")
+    captions = _count_earlier(image)
+    draws = _count_earlier(own)
+    # An entry's stream depends on its image, the number of its caption, and of its draw.
     keys = [
         (str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)
     ]
-    entries, pool = Entries(own, of_class[own], keys), make_pool(image, of_class, np.arange(texts))
-    # The kernel reads float32 and float64; a whole matrix of another dtype is not copied.
-    kind = np.float32 if np.can_cast(similarity.dtype, np.float32) else np.float64
-    of_blocks = blocks(lambda rows: similarity[rows].astype(kind, copy=False), entries.classes)
+    entries = Entries(own, class_index[own], keys)
+    pool = make_pool(image, class_index, np.arange(texts))
+    # The kernel reads float32 and float64. Blocks are converted, so that the whole matrix is not
+    # copied.
+    dtype = np.float32 if np.can_cast(similarity.dtype, np.float32) else np.float64
+
+    def similarities(rows: np.ndarray) -> np.ndarray:
+        return similarity[rows].astype(dtype, copy=False)
+
+    similarity_blocks = blocks(similarities, entries.classes)
     return judge_entries(
-        of_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed
+        similarity_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed
     )
+
+
+def _count_earlier(numbers: np.ndarray) -> list[int]:
+    """Return how often each number occurs before."""
+    return pd.Series(numbers).groupby(numbers).cumcount().tolist()
 
 
 def sample_distractors(
@@ -315,12 +347,18 @@ def sample_distractors(
     """Return the distractors (n, candidates - 1) of entries ``rows``, and numbers (n,) in [0, 1)
     that break ties.
     """
-    k = candidates - 1
-    seeds = [derive_seed(seed, "distractors", *entries.keys[row]) for row in rows]
-    # SHAKE-128 is five times as fast as new generators.
-    of_rows = [hashlib.shake_128(of.to_bytes(8, "big")).digest(4 * (2 * k + 1)) for of in seeds]
-    uniform = np.frombuffer(b"".join(of_rows), "<u4").reshape(-1, 2 * k + 1) * 2.0**-32
-    drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])
+    # For each distractor an image and a caption; and one number that breaks ties.
+    size = 2 * (candidates - 1) + 1
+    digests = []
+    for row in rows:
+        entry_seed = derive_seed(seed, "distractors", *entries.keys[row])
+        # SHAKE-128 is five times as fast as new generators.
+        stream = hashlib.shake_128(entry_seed.to_bytes(8, "big"))
+        digests.append(stream.digest(4 * size))
+    integers = np.frombuffer(b"".join(digests), "<u4").reshape(-1, size)
+    uniform = integers * 2.0**-32  # in [0, 1)
+    choices = uniform[:, :-1].reshape(len(rows), 2, candidates - 1)
+    drawn = draw_distractors(choices, pool, entries.classes[rows])
     return drawn, uniform[:, -1]
 
 
@@ -336,11 +374,15 @@ def sampled(
             and the mean is that of all hits. Both are equal if the number of chunks divides n.
     """
     values = np.array(list(hits), dtype=np.float64)
-    if not len(values) or (chunking == "published" and len(values) < chunks):
+    n = len(values)
+    if n == 0 or (chunking == "published" and n < chunks):
         return None
     shuffled = rng(seed, "chunks").permutation(values)
     if chunking == "published":
-        means = shuffled[: len(values) // chunks * chunks].reshape(chunks, -1).mean(axis=1)
+        size = n // chunks
+        means = shuffled[: size * chunks].reshape(chunks, size).mean(axis=1)
         return float(means.mean()), float(means.std())
-    means = [chunk.mean() for chunk in np.array_split(shuffled, min(chunks, len(values)))]
+    # Not more chunks than hits: an empty chunk has no mean.
+    split = np.array_split(shuffled, min(chunks, n))
+    means = [chunk.mean() for chunk in split]
     return float(values.mean()), float(np.std(means))

@@ -11,7 +11,7 @@ import pytest
 
 from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from compclip.divergence.chernoff import divergence, divergences
-from compclip.divergence.measure_splits import Side, by_pairs, distributions, random_sides
+from compclip.divergence.measure_splits import by_pairs, distributions, random_sides
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import collect_bags
 from compclip.divergence.subgraphs import Forest, find_subgraphs
@@ -74,9 +74,8 @@ def test_samples_and_the_largest_shares_by_hand() -> None:
         ["row", "adjective", "noun"]
     ]
     weighing = by_pairs(rows, rank(occurrences), 2)(collect_bags([]))
-    side = Side("test_seen", "captions", occurrences)
     train, test = (weighing.totals(collect_bags([[row]])) for row in (0, 1))
-    atoms, compounds = distributions(weighing, train, test, side, "pairs")
+    atoms, compounds = distributions(weighing, train, test, "test_seen", "pairs")
     assert (compounds["kind"], compounds["names"]) == (
         "compounds",
         ["red_wing", "gray_bill", "blue_bill"],

@@ -298,7 +298,7 @@ def test_newton_finds_the_posterior_mode() -> None:
     """Against a general minimizer, from scipy."""
     from scipy.optimize import minimize
 
-    from compclip.stats.composed import _fit
+    from compclip.stats.composed import _fit, _Regression
 
     rng = np.random.default_rng(1)
     design = rng.normal(size=(1, 30, 4))
@@ -316,9 +316,8 @@ def test_newton_finds_the_posterior_mode() -> None:
         return float(likelihood.sum() + 0.5 * (effects**2 / spread**2).sum())
 
     expected = minimize(loss, np.zeros(4), method="BFGS").x
-    assert _fit(rates, weights, design, offset, spread, zero, zero, 25)[0] == pytest.approx(
-        expected, abs=1e-4
-    )
+    regression = _Regression(rates, weights, design, offset)
+    assert _fit(regression, spread, zero, zero, 25)[0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_new_pairs_use_the_same_bound_as_scores() -> None:

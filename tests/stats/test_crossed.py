@@ -158,14 +158,14 @@ def test_images_are_resampled_within_pairs() -> None:
     cells = crossed.cells(image, np.full(400, None), values, np.ones(400))
     means = values.reshape(200, 2).mean(axis=1)
     assert cells.clusters == 200 and crossed.components(cells, None).pairs == 0
-    assert crossed.across(cells).value == pytest.approx(means.var(ddof=1) / 200)
+    assert crossed.image_variance(cells).value == pytest.approx(means.var(ddof=1) / 200)
 
 
 def test_judges_add_their_variance_to_differences_within_their_limits() -> None:
     one = crossed.Variance(0.02**2, 11)
-    several = one + crossed.of_judges(np.array([0.05, 0.1, 0.15]))
+    several = one + crossed.judge_variance(np.array([0.05, 0.1, 0.15]))
     assert several.value == pytest.approx(0.02**2 + 0.05**2 / 3) and 2 < several.degrees < 11
-    assert one + crossed.of_judges(None) == one
+    assert one + crossed.judge_variance(None) == one
     narrow, wide = crossed.difference(0.1, one), crossed.difference(0.1, several)
     assert narrow.low > wide.low > -0.1 and narrow.p < wide.p < 0.2
     none, large = crossed.Variance(0.0, 9), crossed.Variance(0.2**2, 20)

@@ -21,7 +21,12 @@ from compclip.core.tables import (
     SWAPPED,
 )
 from compclip.divergence.config import DivergenceConfig
-from compclip.divergence.measure_splits import SearchedTexts, measure_splits, search_texts
+from compclip.divergence.measure_splits import (
+    SearchedTexts,
+    SplitTables,
+    measure_splits,
+    search_texts,
+)
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.engine import Extractor
 from compclip.text.lexicon import load_lexicon
@@ -63,17 +68,19 @@ def main(job: Job) -> None:
     read_by = [tuple(lexicons) for lexicons in params.lexicons]
     for number, composition in enumerate(params.compositions):
         divergences, summary = measure_splits(
-            captions,
-            read_table(
-                job.input.pairs[number],
-                PAIRS,
-                [*CAPTION_KEY, "adjective", "noun", "adjective_start"],
-                images,
+            SplitTables(
+                captions,
+                read_table(
+                    job.input.pairs[number],
+                    PAIRS,
+                    [*CAPTION_KEY, "adjective", "noun", "adjective_start"],
+                    images,
+                ),
+                read_table(job.input.ranking[number], RANKING),
+                read_table(job.input.splits[number], SPLIT, images=images),
+                all_swapped[number],
+                read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"], images),
             ),
-            read_table(job.input.ranking[number], RANKING),
-            read_table(job.input.splits[number], SPLIT, images=images),
-            all_swapped[number],
-            read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"], images),
             settings,
             searched=search(read_by[number], settings.subgraphs.nodes)
             if settings.subgraphs
