@@ -29,7 +29,8 @@ class _Dataset(Section):
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        if fault := plugins.unknown(SOURCES, source):
+        fault = plugins.unknown(SOURCES, source)
+        if fault:
             raise ValueError(fault)
         try:
             load_source(source)
@@ -54,10 +55,11 @@ def _sources() -> dict[str, Any]:
             settings = load_source(name).Settings
         except UserError:  # the error of a config that chooses it
             continue
-        needed = any(field.is_required() for field in settings.model_fields.values())
-        fields[name] = (
-            (settings | None, None) if needed else (settings, Field(default_factory=settings))
-        )
+        is_required = any(field.is_required() for field in settings.model_fields.values())
+        if is_required:
+            fields[name] = (settings | None, None)
+        else:
+            fields[name] = (settings, Field(default_factory=settings))
     return fields
 
 

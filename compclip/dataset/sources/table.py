@@ -241,11 +241,11 @@ def _check_ids(table: Path, firsts: pd.DataFrame) -> None:
 def _stated_paths(table: Path, rows: pd.DataFrame) -> dict[str, str]:
     """Return the path of each image that has one; raises UserError if one has two."""
     stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
-    for row in stated[stated["image_id"].duplicated()].itertuples():
-        raise UserError(
-            f"{table}: {row.where}: image {row.image_id!r} has a second path, {row.path!r}; "
-            "remove one"
-        )
+    second = stated[stated["image_id"].duplicated()]
+    if len(second):
+        row = second.iloc[0]
+        fault = f"image {row['image_id']!r} has a second path, {row['path']!r}"
+        raise UserError(f"{table}: {row['where']}: {fault}; remove one")
     return dict(zip(stated["image_id"], stated["path"], strict=True))
 
 
