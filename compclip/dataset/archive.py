@@ -95,10 +95,11 @@ def contents(
     with _entries(path) as entries:
         for name, size, opener in entries:
             sizes[name] = size
-            if keep(name):
-                # Not more than the stated size, by which the archive was accepted.
-                with opener() as stream:
-                    files[name] = stream.read(size)
+            if not keep(name):
+                continue
+            # Not more than the stated size, by which the archive was accepted.
+            with opener() as stream:
+                files[name] = stream.read(size)
     return sizes, files
 
 
@@ -110,10 +111,11 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
     with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
         for name, _, opener in entries:
             target = missing.pop(name, None)
-            if target is not None:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with opener() as stream, target.open("wb") as file:
-                    shutil.copyfileobj(stream, file)
-                progress.add()
+            if target is None:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opener() as stream, target.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            progress.add()
     first = ", ".join(map(repr, [*missing][:3]))
     require(not missing, path, f"does not contain {first}", "get it again")

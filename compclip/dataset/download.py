@@ -67,8 +67,10 @@ def place_of(
         location = published[name]
         return replace(location, sha256=sha256 or location.sha256, name=name)
     is_relative = "://" not in name and not Path(name).is_absolute()
-    address = f"{root.rstrip('/')}/{name}" if is_relative else name
-    return FilePlace(address, sha256)
+    if not is_relative:
+        return FilePlace(name, sha256)
+    base = root.rstrip("/")
+    return FilePlace(f"{base}/{name}", sha256)
 
 
 def fetch(location: FilePlace, cache: Path) -> Path:

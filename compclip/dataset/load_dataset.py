@@ -117,13 +117,14 @@ def turned_box(box: Sequence[float], orientation: int, size: tuple[int, int]) ->
     orientation.
     """
     x, y, width, height = box
+    image_width, image_height = size
     # EXIF orientations 5 to 8 exchange rows and columns before they mirror.
     if orientation > 4:
         x, y, width, height = y, x, height, width
     if orientation in (2, 3, 6, 7):
-        x = size[0] - x - width
+        x = image_width - x - width
     if orientation in (3, 4, 7, 8):
-        y = size[1] - y - height
+        y = image_height - y - height
     return [x, y, width, height]
 
 
@@ -138,18 +139,20 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, Na
     rows: dict[str, list[Any]] = {}
     names: NamesByKind = {"missing": [], "broken": []}
     for row in track(images.itertuples(), len(images), "images checked"):
+        source = folder / row.path
         try:
-            file, size, orientation = keep_as_shown(folder / row.path, row.image_id, names)
+            file, size, orientation = keep_as_shown(source, row.image_id, names)
         except FileNotFoundError:
             names["missing"].append(row.image_id)
             continue
         except BrokenImage as error:
             names["broken"].append(f"{row.image_id}: {error}")
-            (folder / row.path).unlink()
+            source.unlink()
             continue
         stored_box = [getattr(row, column) for column in BOX]
         box = turned_box(stored_box, orientation, size)
-        rows[row.image_id] = [*size, file.relative_to(folder).as_posix(), *box]
+        path = file.relative_to(folder).as_posix()
+        rows[row.image_id] = [*size, path, *box]
     measured = pd.DataFrame.from_dict(rows, "index", columns=["width", "height", "path", *BOX])
     return measured.astype({"width": "Int64", "height": "Int64", **FLOAT_BOX}), names
 

@@ -64,8 +64,9 @@ class Kind(plugins.Interface):
     ABOUT: str = ""  # on the page
     # that it serves; a generator of no split would make no image
     SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = Field(
-        TESTS, min_length=1
-    )  # type: ignore[arg-type]
+        TESTS,  # type: ignore[arg-type]
+        min_length=1,
+    )
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model

@@ -41,12 +41,15 @@ def read_answers(path: Path) -> pd.DataFrame:
         fault = f"not a readable CSV file ({one_line(error)})"
         raise UserError(f"{path}: {fault}; export the answers as CSV") from error
     table = table.map(tidy_id).rename(columns=tidy_id)
-    missing = [name for name in ANSWER_COLUMNS if name not in table and name != "lead_time"]
+    required = [name for name in ANSWER_COLUMNS if name != "lead_time"]
+    missing = [name for name in required if name not in table]
     fault = f"no column {', '.join(missing)}"
     require(not missing, path, fault, "export the answers of one project as CSV")
     table = table.rename(columns=ANSWER_COLUMNS)
-    table["where"] = [f"{path}: row {number}" for number in range(1, len(table) + 1)]
-    texts = table.get("seconds", pd.Series("", table.index))
+    numbers = range(1, len(table) + 1)
+    table["where"] = [f"{path}: row {number}" for number in numbers]
+    no_texts = pd.Series("", table.index)
+    texts = table.get("seconds", no_texts)
     seconds = pd.to_numeric(texts, errors="coerce")
     is_no_number = seconds.isna() & (texts != "")
     # ``answer_fault`` refuses -1.
@@ -78,7 +81,8 @@ def collect(
         of skipped records, by reason; and the fault of each faulty record.
     """
     counts = Counter[str]()
-    table = pd.concat([read_answers(path) for path in files], ignore_index=True)
+    tables = [read_answers(path) for path in files]
+    table = pd.concat(tables, ignore_index=True)
     counts["records"] = len(table)
     is_task = table["task_id"].isin(kinds)
     counts["of other tasks"] = int((~is_task).sum())
@@ -98,5 +102,6 @@ def collect(
     counts["twice"] = int((is_repeated & is_equal).sum())
     counts["contradicts another"] = int((~is_equal).sum())
     answers = table[~is_repeated].sort_values(["worker", "task_id"], ignore_index=True)
+    columns = list(ANSWER_COLUMNS.values())
     # Without the reasons that do not occur.
-    return answers[list(ANSWER_COLUMNS.values())], +counts, problems
+    return answers[columns], +counts, problems

@@ -69,9 +69,10 @@ def _score(row: dict[str, Any], scores: Scores) -> float:
     """
     prompt = prompt_key(row)
     score = scores.get((row["a"], *prompt), np.nan)
-    if row["kind"] == "perceptual":
-        score -= scores.get((row["b"], *prompt), np.nan)
-    return score
+    if row["kind"] != "perceptual":
+        return score
+    second = scores.get((row["b"], *prompt), np.nan)
+    return score - second
 
 
 def answer_correlations(
@@ -85,8 +86,9 @@ def answer_correlations(
     """
     rows = []
     answered = tasks[tasks["answers"] > 0]
+    records = answered.to_dict("records")
     for name, score_by_image in scores.items():
-        task_scores = [_score(row, score_by_image) for row in answered.to_dict("records")]
+        task_scores = [_score(row, score_by_image) for row in records]
         scored = answered.assign(score=task_scores).dropna(subset="score")
         for (kind, split), entries in with_all_splits(scored).groupby(["kind", "split"]):
             if len(entries) < 2:

@@ -55,12 +55,14 @@ def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.Data
     """
     texts: Others = {}
     for row in swapped.itertuples():
-        texts["test_seen", row.image_id, row.caption_id] = row.swapped_text
-        texts["test_swapped", row.image_id, row.caption_id] = row.text
+        caption = (row.image_id, row.caption_id)
+        texts["test_seen", *caption] = row.swapped_text
+        texts["test_swapped", *caption] = row.text
     unseen = prompts[prompts["split"] == "test_unseen"]
     trials = trials.assign(pair=pair_names(trials))
     # A caption may have several held-out pairs; its prompt is about one of them.
-    for row in unseen.merge(trials, on=[*CAPTION_KEY, "pair"]).itertuples():
+    tried = unseen.merge(trials, on=[*CAPTION_KEY, "pair"])
+    for row in tried.itertuples():
         texts["test_unseen", row.image_id, row.caption_id] = row.wrong_text
     return texts
 

@@ -80,16 +80,18 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     first = opinions[["worker", "task_id", "value"]]
     first = first.rename(columns={"task_id": "of", "value": "first_value"})
     table = opinions.merge(first, on=["worker", "of"], how="left")
+    is_right = table["answer"] == table["right"]
     table["gold"] = table["check"] == "gold"
-    table["gold_right"] = table["gold"] & (table["answer"] == table["right"])
+    table["gold_right"] = table["gold"] & is_right
     table["repeats"] = table["first_value"].notna()
     table["repeats_same"] = table["first_value"] == table["value"]
     by_worker = table.groupby("worker")
     workers = by_worker["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
     checks = by_worker[["gold", "gold_right", "repeats", "repeats_same"]].sum()
     workers = workers.join(checks)
+    is_unchecked = workers["gold"] == 0
     is_reliable = workers["gold_right"] >= keep * workers["gold"]
-    workers["kept"] = (workers["gold"] == 0) | is_reliable
+    workers["kept"] = is_unchecked | is_reliable
     return workers.reset_index()
 
 

@@ -85,11 +85,11 @@ def correctness_cells(
         generator = rng(seed, "sample_tasks", kind, split, name)
         tasks = []
         for row in in_turns(rows, generator).to_dict("records"):
-            task = Task(
-                kind, (Picture(row["path"]),), (row["text"],), prompt=row, generators=(name,)
-            )
+            pictures = (Picture(row["path"]),)
+            task = Task(kind, pictures, (row["text"],), prompt=row, generators=(name,))
             if kind == "caption":
-                task = replace(task, texts=(row["text"], row["other"]), right="1")
+                texts = (row["text"], row["other"])
+                task = replace(task, texts=texts, right="1")
             tasks.append(task)
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
@@ -108,14 +108,16 @@ def perceptual_cells(
     for split, split_entries in entries.groupby("split"):
         by_generator = dict(tuple(split_entries.groupby("generator")))
         for a, b in combinations(sorted(by_generator), 2):
+            first = by_generator[a]
             second = by_generator[b][[*PROMPT_COLUMNS, "path"]]
-            compared = by_generator[a].merge(second, on=PROMPT_COLUMNS, suffixes=("", "_b"))
+            compared = first.merge(second, on=PROMPT_COLUMNS, suffixes=("", "_b"))
             generator = rng(seed, "sample_tasks", "perceptual", split, a, b)
             # enough for the cell even if it must replace all others
             rows = in_turns(compared, generator).head(COMPARED_PER_TASK * wanted)
             tasks = []
             for row in rows.to_dict("records"):
-                if content(row["path"]) == content(row["path_b"]):
+                is_same = content(row["path"]) == content(row["path_b"])
+                if is_same:
                     skipped["two generators' images are the same"] += 1
                     continue
                 pictures = (Picture(row["path"]), Picture(row["path_b"]))
@@ -136,7 +138,9 @@ def gold_task(
     model = page[int(generator.integers(len(page)))]
     is_first_right = bool(generator.integers(2))
     if kind == "perceptual":
-        path = real.get(model.prompt["image_id"], model.pictures[0].path)
+        # Without a real image, the generated one that the task on the page shows.
+        shown_path = model.pictures[0].path
+        path = real.get(model.prompt["image_id"], shown_path)
         pair = (Picture(path), Picture(path, broken_by=f"{kind} {stream}"))
         task = Task(kind, pair, check="gold", right="1")
         return task if is_first_right else task.reversed()

@@ -162,7 +162,8 @@ def _phrase(mention: PartMention, dice: Dice) -> Pieces:
     """
     adjectives = _adjectives(mention, dice)
     nouns, is_plural = _nouns(mention, dice)
-    article = "" if is_plural else _article(adjectives[0][0].word)
+    first_word = adjectives[0][0].word
+    article = "" if is_plural else _article(first_word)
     joint = "and" if dice.chance(0.2) else ""
     return [article, *_join(adjectives, joint), nouns]
 
@@ -185,7 +186,8 @@ def _clause(mention: PartMention, dice: Dice) -> Pieces:
     adjectives = _adjectives(mention, dice)
     kinds = [kind for kind, _ in mention.values]
     # `in color` fits only an adjective of color that stands alone.
-    closing = "in color" if kinds == ["color"] and dice.chance(0.3) else ""
+    is_color = kinds == ["color"]
+    closing = "in color" if is_color and dice.chance(0.3) else ""
     determiner = dice.pick(("its", "the"))
     verb = "are" if is_plural else "is"
     return [determiner, nouns, verb, *_join(adjectives, "and"), closing]
@@ -285,7 +287,8 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
         return [*clause, "and", dice.pick(HAVING), *listed]
     if form < 0.65 and len(single) == len(mentions):
         clauses = [_clause(mention, dice) for mention in mentions]
-        return _join(clauses, "and" if len(mentions) < 3 else ", and")
+        joint = "and" if len(mentions) < 3 else ", and"
+        return _join(clauses, joint)
     if dice.chance(0.6):
         opening = f"{bird} has"
     else:

@@ -302,7 +302,8 @@ def edge(rgb: Color) -> Color:
     for dark colors.
     """
     r, g, b = rgb
-    if r + g + b < 130:
+    brightness = r + g + b
+    if brightness < 130:
         return (76, 76, 84)
     return (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 

@@ -152,8 +152,9 @@ def _cumulative_fractions(attribute: str) -> tuple[float, ...]:
         distinct = SHAPE_FRACTIONS[: len(ATTRIBUTES[attribute])]
         # The ordinary shape is last and takes the remaining fraction.
         return (*accumulate(distinct), 1.0)
-    is_shaped = attribute.partition(":")[0] in PART_SHAPES
-    return tuple(accumulate(SHAPED_COLORS if is_shaped else PLAIN_COLORS))
+    bird_part = attribute.partition(":")[0]
+    colors = SHAPED_COLORS if bird_part in PART_SHAPES else PLAIN_COLORS
+    return tuple(accumulate(colors))
 
 
 def make_world(seed: int, species: int) -> SketchWorld:

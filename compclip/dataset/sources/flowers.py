@@ -75,8 +75,9 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         sizes, _ = contents(archive)
         photographs = FLOWERS_LAYOUT.find_photographs(archive, sizes)
     image_ids = list(photographs or captions["image_id"].unique())
+    numbers = [int(image_id.removeprefix("image_")) for image_id in image_ids]
     # Labels have an order but no ids, so the last image must have the last label.
-    last = max(int(image_id.removeprefix("image_")) for image_id in image_ids)
+    last = max(numbers)
     remedy = "give files of the same data set"
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
     require(last == len(labels), files["labels"], fault, remedy)

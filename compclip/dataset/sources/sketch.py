@@ -114,13 +114,15 @@ def load(
 
 def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> Iterator[T]:
     """Yield ``draw(number)`` for the numbers below ``count``, in order."""
+    numbers = range(count)
     if processes == 1:
-        yield from track(map(draw, range(count)), count, unit)
+        yield from track(map(draw, numbers), count, unit)
         return
     # Forked processes start faster; other systems than Linux do not fork safely.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    method = "fork" if sys.platform == "linux" else "spawn"
+    context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(processes, context) as pool:
-        results = pool.map(draw, range(count), chunksize=BIRDS_PER_TASK)
+        results = pool.map(draw, numbers, chunksize=BIRDS_PER_TASK)
         yield from track(results, count, unit)
 
 

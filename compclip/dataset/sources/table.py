@@ -94,7 +94,8 @@ def load(
     image_ids = sorted(spread_over_classes(described, limit, seed))
     copied = {image_id: files[image_id] for image_id in image_ids if image_id in files}
     targets = copy_images(copied, folder)
-    images = pd.DataFrame({"image_id": image_ids, "path": [targets.get(i) for i in image_ids]})
+    image_paths = [targets.get(image_id) for image_id in image_ids]
+    images = pd.DataFrame({"image_id": image_ids, "path": image_paths})
     return Loaded(chosen_captions(rows, image_ids), images, summary=summary)
 
 
@@ -168,7 +169,9 @@ def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
     A row without a caption keeps its number, with an empty text. Column ``fault`` is "" for the
     rows to keep.
     """
-    is_numbered = read_frame(file, ["caption_id"])["caption_id"].notna().any()
+    stated_numbers = read_frame(file, ["caption_id"])["caption_id"]
+    # The numbers are the table's or all counted, because they must not repeat within an image.
+    is_numbered = stated_numbers.notna().any()
     for images in blocks_of(file, ROWS_CHECKED):
         rows = read_frame(file, images=images).sort_values("row", ignore_index=True)
         is_duplicate = rows.drop(columns=["row", "where"]).duplicated()
@@ -298,9 +301,8 @@ def _stated_file(
     try:
         file = folder / safe_id(path)
     except UserError as error:
-        raise UserError(
-            f"image {image_id!r}: path {path!r} leaves the folder of images; move the file into it"
-        ) from error
+        fault = f"image {image_id!r}: path {path!r} leaves the folder of images"
+        raise UserError(f"{fault}; move the file into it") from error
     # The file's name may be written otherwise, such as in decomposed letters by macOS.
     file = by_path.get(tidy_id(path), file)
     return file if file.is_file() else None

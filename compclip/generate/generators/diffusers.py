@@ -67,15 +67,12 @@ class Settings(Section):
     @property
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments of the pipeline's call."""
-        if isinstance(self.size, tuple):
-            width, height = self.size
-        else:
-            width = height = self.size
+        size = self.size if isinstance(self.size, tuple) else (self.size, self.size)
         options = {
             "num_inference_steps": self.steps,
             "guidance_scale": self.guidance,
-            "width": width,
-            "height": height,
+            "width": size[0],
+            "height": size[1],
         }
         return {name: value for name, value in options.items() if value is not None}
 
@@ -220,7 +217,9 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
             seed = derive_seed(context.seed, "diffusers", *keys)
             name = key("image", identity, row.text, seed)
             requests.append(Request(name, row.text, seed))
-        with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
+        # A file for each pipeline, so that old ones can be deleted.
+        database = context.cache / "generated" / f"{key(identity).hex()}.sqlite"
+        with Cache(database) as cache:
             # Each image once, although several prompts may have the same text and seed.
             absent = [r for r in dict.fromkeys(requests) if not cache.get([r.key])]
             images = len(set(requests))
@@ -228,8 +227,12 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
             starts = range(0, len(absent), settings.batch)
             for start in track(starts, len(starts), f"batches of {settings.batch} images"):
                 batch = absent[start : start + settings.batch]
-                files = draw(pipeline, settings, [r.text for r in batch], [r.seed for r in batch])
-                cache.put(zip([r.key for r in batch], files, strict=True))
+                texts = [request.text for request in batch]
+                seeds = [request.seed for request in batch]
+                files = draw(pipeline, settings, texts, seeds)
+                keys_of_batch = [request.key for request in batch]
+                # Batch by batch, so that a killed run resumes.
+                cache.put(zip(keys_of_batch, files, strict=True))
             black = _write_images(requests, prompts["file_name"], context.folder, cache)
     if black:
         log.warning(
@@ -248,9 +251,11 @@ def _write_images(
     black = []
     for request, name in zip(requests, names, strict=True):
         png = cache.get([request.key])[request.key]
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(png)
-        _, lightest = Image.open(io.BytesIO(png)).convert("L").getextrema()
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png)
+        picture = Image.open(io.BytesIO(png))
+        _, lightest = picture.convert("L").getextrema()
         if lightest == 0:
             black.append(name)
     return black

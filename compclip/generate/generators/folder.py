@@ -131,7 +131,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     paths = []
     statuses = []
     for name in track(names, len(names), "images copied"):
-        path, status = _copy(name, chosen.get(name), context, differing)
+        file = chosen.get(name)
+        path, status = _copy(name, file, context, differing)
         paths.append(path)
         statuses.append(status)
     warn(named_differences(differing))

@@ -79,7 +79,8 @@ def with_images(prompts: pd.DataFrame, image_ids: pd.Series, context: Context) -
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
     key = ["split", "image_id", "caption_id"]
-    adjectives = context.tables["variants"].groupby(key)["adjective"].agg(list)
+    variants = context.tables["variants"]
+    adjectives = variants.groupby(key)["adjective"].agg(list)
     is_swapped = prompts["split"] == "test_swapped"
     drawn = prompts[~is_swapped].join(adjectives.rename("alternatives"), on=key)
     drawn = drawn.dropna(subset="alternatives")
