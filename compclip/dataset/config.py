@@ -32,6 +32,7 @@ class _Dataset(Section):
         fault = plugins.unknown(SOURCES, source)
         if fault:
             raise ValueError(fault)
+        # Loaded here, so that a fault of the module is an error of this key.
         try:
             load_source(source)
         except UserError as error:
@@ -56,6 +57,7 @@ def _sources() -> dict[str, Any]:
         except UserError:  # the error of a config that chooses it
             continue
         is_required = any(field.is_required() for field in settings.model_fields.values())
+        # None until the config has its section; ``_complete`` then asks for it.
         if is_required:
             fields[name] = (settings | None, None)
         else:

@@ -64,6 +64,7 @@ def place_of(
     if root is None:
         if name not in published:
             return FilePlace(name, sha256)
+        # A sha256 in the config takes precedence over the published one.
         location = published[name]
         return replace(location, sha256=sha256 or location.sha256, name=name)
     is_relative = "://" not in name and not Path(name).is_absolute()

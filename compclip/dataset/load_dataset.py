@@ -56,8 +56,10 @@ def check_captions(
     faults = (control, duplicate, two_classes)
     visible = 0
     for (block,) in in_blocks(captions):
+        # Ids become names of files.
         for image_id in block["image_id"].unique():
             safe_id(image_id)
+        # A null class differs from any other one.
         classes = block.groupby("image_id")["class_id"].transform("nunique", dropna=False)
         control.add(block, block["text"].str.contains(CONTROL))
         duplicate.add(block, block.duplicated(CAPTION_KEY))
@@ -89,6 +91,7 @@ def _visible_captions(
     for row in block.itertuples():
         name = f"{row.image_id} {row.caption_id}"
         reading = normalize(row.text)
+        # A caption of invisible characters alone counts as empty.
         is_visible.append(bool(reading.text))
         if not reading.text:
             empty.append(name)
@@ -119,11 +122,14 @@ def turned_box(box: Sequence[float], orientation: int, size: tuple[int, int]) ->
     x, y, width, height = box
     image_width, image_height = size
     # EXIF orientations 5 to 8 exchange rows and columns before they mirror.
-    if orientation > 4:
+    is_transposed = orientation > 4
+    is_mirrored = orientation in (2, 3, 6, 7)
+    is_upside_down = orientation in (3, 4, 7, 8)
+    if is_transposed:
         x, y, width, height = y, x, height, width
-    if orientation in (2, 3, 6, 7):
+    if is_mirrored:
         x = image_width - x - width
-    if orientation in (3, 4, 7, 8):
+    if is_upside_down:
         y = image_height - y - height
     return [x, y, width, height]
 
@@ -147,6 +153,7 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, Na
             continue
         except BrokenImage as error:
             names["broken"].append(f"{row.image_id}: {error}")
+            # The folder of images becomes an artifact, which has only readable files.
             source.unlink()
             continue
         stored_box = [getattr(row, column) for column in BOX]
@@ -169,16 +176,20 @@ def check_image_files(
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
+    # ``reindex`` fails for duplicates.
     duplicates = list(images["image_id"][images["image_id"].duplicated()])
     fault = f"{len(duplicates)} duplicate images: {duplicates[:3]}"
     require(not duplicates, source, fault, "keep one of each")
     without_captions = images[~images["image_id"].isin(ids)]
+    # The folder of images becomes an artifact, which has the data set's images alone.
     for path in without_captions["path"].dropna():
         (folder / path).unlink(missing_ok=True)
+    # A row for each image with captions, also for those without a file.
     images = images.set_index("image_id").reindex(ids).rename_axis("image_id").reset_index()
     images = images.reindex(columns=["image_id", "path", *BOX]).astype(FLOAT_BOX)
     has_path = images["path"].notna()
     measured, names = measure_images(images[has_path], folder)
+    # The remaining names are of files that differed from what people see.
     missing = names.pop("missing")
     broken = names.pop("broken")
     first = [*broken, *missing, None][0]
@@ -188,6 +199,7 @@ def check_image_files(
     if has_path.any():
         missing = missing + list(images["image_id"][~has_path])
     images = images[["image_id"]].join(measured, on="image_id")
+    # None, which becomes null in the file.
     images["path"] = images["path"].astype(object).where(images["path"].notna(), None)
     images, outside = check_boxes(images)
     report = {
@@ -256,6 +268,7 @@ def load_dataset(
     kind = load_source(source)
     label = f"dataset source {source}"
     further: dict[str, Any] = {}
+    # Other sources do not take these arguments.
     if kind.PARALLEL:
         further["processes"] = processes
     if kind.SCRATCH:
@@ -266,6 +279,7 @@ def load_dataset(
     empty = list[str]()
     normalized: NamesByKind = {}
     write_table(check_captions(loaded.captions, label, empty, normalized), captions, CAPTIONS)
+    # From the file, because captions may not fit into memory.
     ids, caption_count = image_ids(captions)
     images, report = check_image_files(ids.to_pylist(), loaded.images, folder, label)
     skipped = {"captions_empty": named(empty), **report}

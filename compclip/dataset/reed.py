@@ -94,9 +94,11 @@ class ArchiveLayout:
         undecodable = list[str]()
         _, files = contents(archive, lambda name: pattern.fullmatch(name) is not None)
         for name, content in files.items():
+            # Its groups become columns.
             match = pattern.fullmatch(name)
             assert match is not None, name
             text = content.decode("utf-8-sig", errors="replace")
+            # U+FFFD has replaced a byte, or the text would encode to the same bytes.
             if text.encode() != content.removeprefix(BOM_UTF8):
                 undecodable.append(name)
             # Not splitlines, which also ends lines at U+2028 and form feeds.
@@ -106,6 +108,7 @@ class ArchiveLayout:
         fault = f"contains no {self.captions_name}"
         require(rows, archive, fault, "give the archive of the captions")
         table = pd.DataFrame(rows).sort_values(["image_id", "caption_id"], ignore_index=True)
+        # Two folders of an archive may contain a file of the same name.
         duplicates = table["image_id"][table.duplicated(["image_id", "caption_id"])]
         fault = f"{', '.join(duplicates[:1])} has several caption files"
         require(duplicates.empty, archive, fault, "keep one of them")
@@ -144,6 +147,7 @@ def take_images(
         The captions of these images; the images with columns image_id and path.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates()
+    # Without an archive, only captions are used.
     if archive is not None:
         with_photograph = described[described["image_id"].isin(photographs)]
         fault = "none of its photographs has a caption"
@@ -151,6 +155,7 @@ def take_images(
         if limit is not None:
             # If there are photographs, a limit counts only images with one.
             described = with_photograph
+    # Sorted, because the order of a set of texts differs between processes.
     image_ids = sorted(spread_over_classes(described, limit, seed))
     targets = {image_id: f"{image_id}.jpg" for image_id in image_ids if image_id in photographs}
     if archive is not None:
@@ -160,4 +165,5 @@ def take_images(
         unpack(archive, folder, {files[i].name: targets[i] for i in targets})
     paths = [targets.get(image_id) for image_id in image_ids]
     images = pd.DataFrame({"image_id": image_ids, "path": paths})
+    # Images without a photograph stay, for their captions.
     return captions[captions["image_id"].isin(image_ids)], images

@@ -28,10 +28,12 @@ class Generator(Section):
     @classmethod
     def _expand(cls, value: Any) -> Any:
         """Move the settings of the kind, which are beside the name, to ``options``."""
+        # A name alone is a kind without settings.
         if isinstance(value, str):
             value = {"name": value}
         if not isinstance(value, dict):
             return value
+        # The kind is the name unless it is given.
         fields: dict[str, Any] = {"kind": value.get("name"), "options": {}}
         settings = {}
         for key, setting in value.items():
@@ -49,6 +51,7 @@ class Generator(Section):
         fault = plugins.unknown(GENERATOR_KINDS, self.kind)
         if fault:
             raise ValueError(fault)
+        # A mistake in the settings is found when the config is read, not hours later.
         try:
             plugins.settings(load_kind(self.kind), self.options, f"generator {self.name!r}")
         except UserError as error:
@@ -84,6 +87,7 @@ class GenerateConfig(Section):
     @classmethod
     def _distinct(cls, generators: list[Generator]) -> list[Generator]:
         names = [generator.name for generator in generators]
+        # A generator's name is the folder of its images.
         repeated = [name for name in names if names.count(name) > 1]
         if repeated:
             raise ValueError(f"duplicate generator {repeated[0]!r}; give each a different name")

@@ -46,6 +46,7 @@ def list_names(texts: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each ``name`` in ``texts`` with an image in ``images`` and a caption that is
     not empty.
     """
+    # The models drop captions without words.
     has_words = texts["text"].map(model_words).astype(bool)
     texts = texts[has_words].sort_values(["image_id", "caption_id"])
     # A line break would split the caption in two.
@@ -133,6 +134,7 @@ def write_data_folder(
     for file, (list_name, column) in layout.pickles.items():
         pickles[file] = lists[list_name][column].tolist()
     in_numbers = [as_numbers(all_captions(names), numbers) for names in lists.values()]
+    # As the models' ``load_text_data`` reads it: both lists, then both dictionaries.
     words = {number: word for word, number in numbers.items()}
     pickles[layout.words] = [*in_numbers, words, numbers]
     # A name may be in both lists, and several times in one of prompts.
@@ -146,6 +148,7 @@ def write_data_folder(
     links = {}
     for row in rows:
         link = layout.image.format_map(row)
+        # Relative, so that the results folder can be moved.
         links[link] = os.path.relpath(row["path"], (final / link).parent)
     links |= layout.links
     for name in [*pickles, *texts, *links]:
@@ -169,6 +172,7 @@ def layout_images(
     blank = images.loc[has_blank, "image_id"].tolist()
     fault = f"{blank[:1]} has a blank, at which the models split names"
     require(not blank, "images", fault, "rename it")
+    # The models crop around the box.
     whole = {"bbox_x": 0.0, "bbox_y": 0.0, "bbox_w": images["width"], "bbox_h": images["height"]}
     images = images.fillna(pd.DataFrame(whole))
     images["class"] = number_classes(captions, images["image_id"])
@@ -182,7 +186,9 @@ def make_lists(
     """Return the names of the lists ``train`` and ``test`` for training, and those of each test
     split, which are its prompts.
     """
+    # ``prompts.tsv`` has the column file_name, which only prompts have.
     captions = captions.assign(name=captions["image_id"], file_name="")
+    # A name is a caption, whatever the number of its draws.
     prompts = prompts.drop_duplicates(["split", "image_id", "caption_id"])
     prompts = prompts.assign(name=prompts["image_id"] + "_" + prompts["caption_id"].astype(str))
     texts = {
@@ -234,6 +240,7 @@ def export_layout(
             folders[split] = dict.fromkeys(("train", "test"), fill_batches(lists[split]))
     final = Path(os.path.abspath(folder)) / name
     with atomic_folder(folder) as unfinished:
+        # All with the same numbers, because the text encoder of the training reads only these.
         for split, split_lists in folders.items():
             write_data_folder(unfinished / name / split, final / split, split_lists, numbers)
         data_folders = [f"{name}/{split}" for split in folders]

@@ -24,10 +24,9 @@ def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     summary: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
-        names = [
-            f"{row.split} {row.image_id} {row.caption_id} {row.draw}"
-            for row in rows.head(MISSING_NAMED).itertuples()
-        ]
+        names = []
+        for row in rows.head(MISSING_NAMED).itertuples():
+            names.append(f"{row.split} {row.image_id} {row.caption_id} {row.draw}")
         summary[status] = {"count": len(rows), "names": names}
         if names:
             log.warning(
@@ -56,10 +55,12 @@ def generate_images(
     prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
     label = f"generator {generator.name}"
     served = ", ".join(kind.SPLITS)
+    # Not an error: a small data set may have no prompt of a split.
     if prompts.empty:
         log.warning("warning: %s: no prompt of the splits that it serves (%s)", label, served)
     log.info("%s: %d prompts of %s", label, len(prompts), served)
     generated = kind.generate(settings, prompts, context)
+    # Else the images would not be those that the fingerprint names.
     if contents and kind.fingerprint:
         check_unchanged(contents, kind.fingerprint(settings, context.cache), label)
     # A kind may return its rows in any order.

@@ -60,6 +60,7 @@ def prompt_statements(
     for swap in swapped.itertuples():
         adjectives = {int(change["start"]): change["new_adj"] for change in swap.changes}
         swaps[swap.image_id, swap.caption_id] = adjectives
+    # A caption that states no fact has an empty list.
     statements = []
     for prompt in prompts.itertuples():
         key = (prompt.image_id, prompt.caption_id)
@@ -85,6 +86,7 @@ def _train(context: Context) -> pd.Series:
 def train_birds(context: Context) -> list[Scene]:
     """Return the scenes of the images of train, in the order of their ids."""
     scenes = context.tables["scenes"]
+    # Sorted, so that ``Dice.pick`` does not depend on the order of the table.
     scenes = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")
     attributes = scenes[list(ATTRIBUTES)]
     # Ordinary shapes are None in a scene, but NaN in a table.
@@ -135,6 +137,7 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
     keys_of_prompts = prompts[KEYS].reset_index(drop=True)
+    # For the oracle, which needs no judge to know what an image shows.
     drawn = pd.DataFrame(scenes, columns=list(ATTRIBUTES))
     paths = [f"{context.place}/{name}" for name in prompts.file_name]
     return Generated(

@@ -72,10 +72,12 @@ def analyze(
     kinds = {}
     for kind in KINDS:
         rows = answered[answered["kind"] == kind]
+        # A study may not have tasks of all kinds.
         if len(rows):
             kind_opinions = opinions[opinions["kind"] == kind]
             kinds[kind] = kind_summary(kind, rows, kind_opinions, seed)
             _log_kind(kind, kinds[kind])
+    # Of all workers, excluded ones and gold tasks included.
     answer_count = int(workers["answers"].sum())
     excluded = answer_count - len(opinions)
     summary = {

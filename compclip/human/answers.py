@@ -40,6 +40,7 @@ def read_answers(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         fault = f"not a readable CSV file ({one_line(error)})"
         raise UserError(f"{path}: {fault}; export the answers as CSV") from error
+    # Texts of spreadsheets may have invisible characters and blanks.
     table = table.map(tidy_id).rename(columns=tidy_id)
     required = [name for name in ANSWER_COLUMNS if name != "lead_time"]
     missing = [name for name in required if name not in table]
@@ -95,6 +96,7 @@ def collect(
         if fault is not None:
             problems.append(f"{row.where}: {fault}")
     table = table[np.array(is_valid, bool)]
+    # In the order of the files and of their rows.
     first = table.groupby(["worker", "task_id"])["answer"].transform("first")
     is_repeated = table.duplicated(["worker", "task_id"])
     is_equal = table["answer"] == first

@@ -46,6 +46,7 @@ def correlate_entries(
         scores = np.concatenate([scores, -scores])
         shares = np.concatenate([shares, -shares])
         images = np.tile(images, 2)
+    # Each entry once, (1, n); then as often as its image is drawn, (resamples, n).
     (value,) = kendall(scores, shares, np.ones((1, len(scores))))
     draws = kendall(scores, shares, resample_images(images, resamples, generator))
     defined = draws[~np.isnan(draws)]
@@ -89,6 +90,7 @@ def answer_correlations(
     records = answered.to_dict("records")
     for name, score_by_image in scores.items():
         task_scores = [_score(row, score_by_image) for row in records]
+        # Tasks whose images have no score have no part in it.
         scored = answered.assign(score=task_scores).dropna(subset="score")
         for (kind, split), entries in with_all_splits(scored).groupby(["kind", "split"]):
             if len(entries) < 2:

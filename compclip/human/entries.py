@@ -30,13 +30,16 @@ def make_trials(
     for (image, caption), mentions in mentions_by_caption(pairs).items():
         text = texts[image, caption]
         changeable = of_one_noun(mentions)
+        # Sorted, because a set of texts has another order in each process.
         for adjective, noun in sorted({(m.adjective, m.noun) for m in mentions}):
             if f"{adjective}_{noun}" not in heldout:
                 continue
+            # All mentions of the pair change together, so that the caption stays consistent.
             target = [m for m in mentions if (m.adjective, m.noun) == (adjective, noun)]
             candidates = [name for name in adjectives if name not in stated[image, noun]]
             if not candidates or not changeable.issuperset(target):
                 continue
+            # A stream for each pair, so that other captions do not change the choice.
             generator = rng(seed, "adjective_choice", image, caption, adjective, noun)
             wrong = str(generator.choice(candidates))
             # Two readings may find the same pair.

@@ -51,6 +51,7 @@ def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
     """Add the columns a and b: the two generators sorted by name, or the only one and None."""
     one = tasks["generator_1"]
     two = tasks["generator_2"]
+    # Sorted, so that the value of an answer does not depend on the side of an image.
     is_turned = two.notna() & (two.fillna("") < one.fillna(""))
     return tasks.assign(a=one.mask(is_turned, two), b=two.mask(is_turned, one))
 
@@ -64,7 +65,9 @@ def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     expected = merged["right"].mask(merged["kind"] == "match", "yes")
     is_expected = merged["answer"] == expected
     preferred = merged["generator_1"].where(merged["answer"] == "1", merged["generator_2"])
+    # By name, because either side may be the first generator's.
     is_one = is_expected.mask(merged["kind"] == "perceptual", preferred == merged["a"])
+    # The answers to gold tasks measure only the workers.
     value = is_one.astype(float).mask(merged["check"] == "gold")
     return merged.assign(value=value)
 
@@ -79,11 +82,13 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     """
     first = opinions[["worker", "task_id", "value"]]
     first = first.rename(columns={"task_id": "of", "value": "first_value"})
+    # A worker's first answer to the task that is repeated.
     table = opinions.merge(first, on=["worker", "of"], how="left")
     is_right = table["answer"] == table["right"]
     table["gold"] = table["check"] == "gold"
     table["gold_right"] = table["gold"] & is_right
     table["repeats"] = table["first_value"].notna()
+    # The value, not the answer: the sides of a repeat are reversed.
     table["repeats_same"] = table["first_value"] == table["value"]
     by_worker = table.groupby("worker")
     workers = by_worker["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
@@ -158,9 +163,11 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     ignored. ``opinions`` are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
+    # Repeats would count a task twice.
     counted = opinions[opinions["check"] == "none"]
     values = counted.groupby("task_id")["value"].agg(answers="size", share="mean")
     table = table.join(values, on="task_id")
+    # Tasks without answers stay in the table.
     table["answers"] = table["answers"].fillna(0).astype(int)
     winners = []
     for row in table.itertuples():
@@ -185,12 +192,14 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
+    # Tasks about one generator's images are against none.
     forward = study.assign(generator=study["a"], against=study["b"].fillna(""))
     compared = forward[forward["kind"] == "perceptual"]
     # The same answers from the other generator's view.
     reverse = compared.assign(
         generator=compared["b"], against=compared["a"], value=1 - compared["value"]
     )
+    # Once more against all other generators together.
     against_all = [compared.assign(against=ALL), reverse.assign(against=ALL)]
     views = pd.concat([forward, reverse, *against_all])
     rows = []

@@ -88,6 +88,7 @@ def correctness_cells(
             pictures = (Picture(row["path"]),)
             task = Task(kind, pictures, (row["text"],), prompt=row, generators=(name,))
             if kind == "caption":
+                # The prompt's own caption is first until the sides are reversed.
                 texts = (row["text"], row["other"])
                 task = replace(task, texts=texts, right="1")
             tasks.append(task)
@@ -135,6 +136,7 @@ def gold_task(
     The image is the real one, if there is one in ``real``, of a task on the page; ``stream`` names
     the random stream that shuffles its tiles.
     """
+    # Like the page's own tasks, so that it does not stand out.
     model = page[int(generator.integers(len(page)))]
     is_first_right = bool(generator.integers(2))
     if kind == "perceptual":
@@ -144,6 +146,7 @@ def gold_task(
         pair = (Picture(path), Picture(path, broken_by=f"{kind} {stream}"))
         task = Task(kind, pair, check="gold", right="1")
         return task if is_first_right else task.reversed()
+    # They differ in color and shape, so that the wrong text is wrong in both.
     shown, absent, _ = random_drawings(generator)
     pictures = (Picture(drawing=shown),)
     true_text = drawn_text(*shown)
@@ -162,6 +165,7 @@ def deal(
     """Return ``counts`` tasks of the cells in turns, each cell's sides reversed in every other."""
     turns = list[tuple[int, Task]]()
     for cell, count in zip(cells, counts, strict=True):
+        # As many on each side, up to one, in random order.
         is_reversed = generator.permutation(np.arange(count) % 2).astype(bool)
         for turn, (task, reverse) in enumerate(zip(cell.tasks[:count], is_reversed, strict=True)):
             turns.append((turn, task.reversed() if reverse else task))
@@ -198,6 +202,7 @@ def sample_tasks(
         wanted = getattr(sampling, kind)
         if not wanted:
             continue
+        # The two kinds of correctness show one image, and so have other cells.
         if kind == "perceptual":
             cells, skipped = perceptual_cells(entries, wanted, content, seed)
         else:

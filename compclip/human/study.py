@@ -106,14 +106,17 @@ def make_pages(
         page = list(tasks[number::count])
         gold_tasks = [gold(page, f"{number + 1} {i}") for i in range(GOLD)]
         order = [page[i] for i in generator.permutation(len(page))]
+        # Of the first half, so that other tasks are between a task and its repeat.
         repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
         repeats = [
             replace(order[i].reversed(), check="repeat", repeat_of=order[i]) for i in repeated
         ]
         for task in gold_tasks:
+            # Not first: a page begins with a task of the study.
             position = int(generator.integers(1, len(order) + 1))
             order.insert(position, task)
         for task in repeats:
+            # The page has grown, so the last third is another one each time.
             last_third = math.ceil(2 * len(order) / 3)
             position = int(generator.integers(last_third, len(order) + 1))
             order.insert(position, task)
@@ -151,6 +154,7 @@ def task_table(
                 if task.repeat_of is not None:
                     row["of"] = names[id(task.repeat_of)]
                 rows.append(row)
+    # Columns that a kind does not use are null.
     table = pd.DataFrame(rows, columns=list(TASKS.columns))
     return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
 

@@ -92,6 +92,7 @@ class Adjective:
     """A word that states ``value`` of each part."""
 
     word: str
+    # several if parts share the adjective
     parts: tuple[str, ...]
     kind: str
     value: str
@@ -172,6 +173,7 @@ def _relative_clause(mention: PartMention, dice: Dice) -> Pieces:
     """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and
     yellow`.
     """
+    # Drawn before the adjectives; another order would give other captions for a seed.
     nouns, is_plural = _nouns(mention, dice)
     subject = [nouns, "that are"] if is_plural else [_article(nouns), nouns, "that is"]
     adjectives = _adjectives(mention, dice)
@@ -231,10 +233,12 @@ def _take_mention(remaining: list[str], scene: Scene, missing: int, dice: Dice) 
     assert color is not None
     # An ordinary shape is never mentioned, other shapes usually are.
     if shape is not None and dice.chance(0.8):
+        # Color and shape together: `a long yellow bill`.
         if missing > 1 and dice.chance(0.65):
             return PartMention((part,), (("shape", shape), ("color", color)))
         return PartMention((part,), (("shape", shape),))
     if missing > 1:
+        # Two parts of one color share the adjective: `a white breast and belly`.
         twins = [other for other in remaining if scene[f"{other}:color"] == color]
         if twins and dice.chance(0.5):
             remaining.remove(twins[0])
@@ -270,6 +274,7 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
     bird = dice.pick(BIRD_PHRASES)
     form = dice.unit()
     if form < 0.25 and single:
+        # `this bird has wings that are brown and has a long bill`
         pieces = [bird, "has", *_relative_clause(single[0], dice)]
         if len(mentions) > 1:
             link = dice.pick(("and has", "and it has"))
@@ -277,15 +282,19 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
         return pieces
     if form < 0.45 and single and len(mentions) > 1:
         listed = _list_except(single[-1], mentions, dice)
+        # `the bird has a long bill and it has wings that are brown`
         if dice.chance(0.4):
             return [bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)]
+        # `a bird has a long bill while its wings are brown in color`
         link = dice.pick(("while", ", and"))
         return [bird, "has", *listed, link, *_clause(single[-1], dice)]
     if form < 0.55 and single and len(mentions) > 1:
         listed = _list_except(single[0], mentions, dice)
+        # `its wings are brown and it also has a long bill`
         clause = _clause(single[0], dice)
         return [*clause, "and", dice.pick(HAVING), *listed]
     if form < 0.65 and len(single) == len(mentions):
+        # `its wings are brown and the bill is long`; more than two are separated by commas.
         clauses = [_clause(mention, dice) for mention in mentions]
         joint = "and" if len(mentions) < 3 else ", and"
         return _join(clauses, joint)

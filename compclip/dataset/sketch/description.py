@@ -137,6 +137,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     true_words = {kind: words[value] for kind, value in values.items()}
     false_words = {**true_words, kind: words[wrong]}
     text = _fill(form, true_words, noun, is_plural)
+    # The same form, noun and synonyms, so that only the detail tells them apart.
     negative = _fill(form, false_words, noun, is_plural)
     return Sentence(text, negative, part, kind, values[kind], wrong)
 

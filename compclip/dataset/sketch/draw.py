@@ -233,6 +233,7 @@ def _polygons(shapes: tuple[str | None, ...]) -> list[tuple[str, Points]]:
     polygons = [("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly])]
     limb, foot_depth = LEG[leg]
     hip_x, hip_y = HIP
+    # Both legs are of one part, and so have one color.
     for stride in (0.0, STRIDE):
         x = hip_x + stride
         polygons.append(("tarsus", _shifted(limb, x, hip_y)))
@@ -315,6 +316,7 @@ def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
     pixels = _to_pixels(points, pose, size)
     fine_size = size * FINER
     sky = _lit(BACKGROUNDS[pose.background], pose)
+    # Fine pixels, averaged at the end, because polygons are drawn without antialiasing.
     picture = Image.new("RGB", (fine_size, fine_size), sky)
     draw = ImageDraw.Draw(picture)
     ground = tuple(channel * 17 // 20 for channel in sky)

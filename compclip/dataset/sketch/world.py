@@ -163,6 +163,7 @@ def make_world(seed: int, species: int) -> SketchWorld:
     values: dict[str, tuple[str | None, ...]] = {}
     cumulative: dict[str, tuple[float, ...]] = {}
     habits: list[Scene] = [{} for _ in range(species)]
+    # In the order of ``ATTRIBUTES``: another order would give other worlds for a seed.
     for attribute, options in ATTRIBUTES.items():
         # The rank of a value, from the most common one, is random.
         ranking: list[str | None] = [*dice.several(options, [1.0] * len(options), len(options))]

@@ -44,6 +44,7 @@ CUB_LAYOUT = ArchiveLayout(
     r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg",
     "images/<class>/<name>.jpg",
 )
+# The class number, and the two numbers at the end of an id.
 _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 
 
@@ -64,11 +65,13 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """
     files, digests = settings.obtain(cache)
     captions, undecodable = CUB_LAYOUT.read_captions(files["captions"])
+    # Without photographs, there are no boxes, and no ids but those of the captions.
     photographs: Photographs = {}
     boxes = pd.DataFrame(columns=BOX, dtype="float64")
     listed = set[str]()
     if "images" in files:
         photographs, boxes, listed = read_photographs(files["images"])
+    # images.txt also has the ids of photographs that an incomplete archive lacks.
     renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
     captions["image_id"] = captions["image_id"].replace(renamed)
     captions = captions[["image_id", "caption_id", "class_id", "text"]]
@@ -109,6 +112,7 @@ def _by_numbers(ids: set[str]) -> dict[tuple[str, ...], str]:
     """Return the ids whose numbers no other id has, by these numbers."""
     matches = {image_id: _NUMBERS.fullmatch(image_id) for image_id in ids}
     numbers = {image_id: match.groups() for image_id, match in matches.items() if match}
+    # Numbers that two ids share do not identify a photograph.
     counts = Counter(numbers.values())
     return {key: image_id for image_id, key in numbers.items() if counts[key] == 1}
 
@@ -126,6 +130,7 @@ def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]
     names = _numbered(archive, "images.txt", tables, ["name"], "str")["name"]
     image_ids = names.str.removesuffix(".jpg").rename("image_id")
     boxes = _numbered(archive, "bounding_boxes.txt", tables, BOX, "float64")
+    # Both tables begin with the number of the image.
     boxes = boxes.join(image_ids, how="inner").set_index("image_id")
     return photographs, boxes, set(image_ids)
 

@@ -81,6 +81,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     remedy = "give files of the same data set"
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
     require(last == len(labels), files["labels"], fault, remedy)
+    # The caption archive has folders of classes, but the labels are the data set's.
     captions["class_id"] = captions["image_id"].map(labels)
     is_unlabelled = captions["class_id"].isna()
     fault = f"none of its images is among the {len(labels)} labelled ones"

@@ -77,6 +77,7 @@ def load(
     each statement of a caption: image_id, caption_id, part, kind, value, start, end (characters);
     ``pretraining`` one for each caption of a wild bird, which is not in the data set: path, text.
     """
+    # The first birds: a limit gives a subset.
     birds = min(settings.images, limit or settings.images)
     world = make_world(seed, settings.species)
     draw = partial(draw_bird, settings, world, seed, folder)
@@ -157,6 +158,7 @@ def draw_bird(
     """Draw a bird into ``folder``, and return its rows."""
     digits = len(str(settings.images - 1))
     image_id = f"{index:0{digits}d}"
+    # In turns, so that any number of first birds has all species.
     species = index % settings.species
     bird = make_bird(settings, world, seed, index)
     picture = paint_scene(bird.scene, bird.pose, settings.size)

@@ -73,6 +73,7 @@ def load(
 ) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
     table = Path(settings.file)
+    # A file, because a table of millions of captions may not fit into memory.
     rows = scratch / "rows.parquet"
     unreadable, changed_ids = spool_rows(table, settings.columns, rows)
     described, paths, summary = survey(table, rows, unreadable)
@@ -91,6 +92,7 @@ def load(
         if limit is not None:
             # A limit counts only images with a file.
             described = described[described["image_id"].isin(files)]
+    # Sorted, because the order of a set of texts differs between processes.
     image_ids = sorted(spread_over_classes(described, limit, seed))
     copied = {image_id: files[image_id] for image_id in image_ids if image_id in files}
     targets = copy_images(copied, folder)
@@ -131,6 +133,7 @@ def spool_rows(
     """
     known_as = KNOWN_AS | {name: (user_name,) for name, user_name in columns.items()}
     # A column that the user names must exist.
+    # Each once, in order.
     required = [*dict.fromkeys(("image_id", "caption", *columns))]
     optional = [name for name in OPTIONAL if name not in required]
     changed_ids = list[str]()
@@ -152,6 +155,7 @@ def _sorted_blocks(blocks: Iterable[Records], unreadable: list[str]) -> Iterator
 
 def _tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows with all columns of ``TEXTS``; an id that names a file becomes its path, too."""
+    # Columns that the table lacks are empty.
     rows = rows.reindex(columns=[*TEXTS]).astype(object)
     rows = rows.fillna({"image_id": "", "caption": ""})
     rows["path"] = rows["path"].map(tidy_id, na_action="ignore")
@@ -170,10 +174,11 @@ def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
     rows to keep.
     """
     stated_numbers = read_frame(file, ["caption_id"])["caption_id"]
-    # The numbers are the table's or all counted, because they must not repeat within an image.
+    # If one row has a number, all must: a counted one could repeat it.
     is_numbered = stated_numbers.notna().any()
     for images in blocks_of(file, ROWS_CHECKED):
         rows = read_frame(file, images=images).sort_values("row", ignore_index=True)
+        # The place of a row does not make it another row.
         is_duplicate = rows.drop(columns=["row", "where"]).duplicated()
         if is_numbered:
             number = rows["caption_id"].astype(object)
@@ -185,6 +190,7 @@ def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
         faults = [rows["image_id"] == "", is_bad_number, is_duplicate]
         rows["fault"] = np.select(faults, [*BAD, "duplicate"], "")
         rows["caption_id"] = number.mask(is_bad_number, 0).astype("int64")
+        # An empty cell means no class.
         rows["class_id"] = rows["class_id"].where(rows["class_id"] != "")
         yield rows.rename(columns={"caption": "text"})
 
@@ -203,6 +209,7 @@ def survey(
     paths = dict[str, str]()
     for block in checked_blocks(file):
         is_skipped = block["fault"] != ""
+        # Rows of the fault are kept by number, to report them in the order of the table.
         skipped.append(block.loc[is_skipped, ["row", "where", "fault"]])
         rows = block[~is_skipped]
         firsts = rows.drop_duplicates("image_id")[["row", "where", "image_id", "class_id"]]
@@ -265,7 +272,9 @@ def find_files(
     present = sorted(
         path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()
     )
+    # Ids were tidied when they were read, so the names on the disk must be, too.
     by_path = {tidy_id(path.relative_to(folder).as_posix()): path for path in present}
+    # Several files may have the same name but for their endings.
     by_id: dict[str, list[Path]] = {}
     for name, path in by_path.items():
         by_id.setdefault(name.rpartition(".")[0], []).append(path)
@@ -278,6 +287,7 @@ def find_files(
         if file is not None:
             files[image_id] = file
     if not files:
+        # An example of either side shows how the names differ.
         wanted = paths.get(ids[0], f"{ids[0]}.jpg")
         example = f", for example {present[0].relative_to(folder).as_posix()}" if present else ""
         raise UserError(

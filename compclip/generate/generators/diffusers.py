@@ -122,6 +122,7 @@ def load_pipeline(settings: Settings) -> tuple[Any, dict[str, Any]]:
     pipeline.set_progress_bar_config(disable=True)
     name = type(pipeline).__name__
     accepted = inspect.signature(pipeline.__call__).parameters
+    # Pipelines differ in the arguments that they take.
     unknown = settings.options.keys() - accepted.keys()
     require(not unknown, label, f"a {name} takes no {', '.join(unknown)}", "remove it")
     description = {
@@ -213,11 +214,11 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
         identity = json.dumps([description, settings.batch, context.threads, *versions])
         requests = list[Request]()
         for row in prompts.itertuples():
+            # Not the split: a swapped prompt starts from the noise of its original.
             keys = (row.image_id, int(row.caption_id), int(row.draw))
             seed = derive_seed(context.seed, "diffusers", *keys)
             name = key("image", identity, row.text, seed)
             requests.append(Request(name, row.text, seed))
-        # A file for each pipeline, so that old ones can be deleted.
         database = context.cache / "generated" / f"{key(identity).hex()}.sqlite"
         with Cache(database) as cache:
             # Each image once, although several prompts may have the same text and seed.
@@ -250,6 +251,7 @@ def _write_images(
     """Write the cached images to ``folder``; return the names of the black ones."""
     black = []
     for request, name in zip(requests, names, strict=True):
+        # One at a time, because all images may not fit into memory.
         png = cache.get([request.key])[request.key]
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -67,6 +67,7 @@ def find_images(
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     # The folder of the data set and the composition; other compositions' images are not unused.
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
+    # Without endings, which may differ from the prompts' .png.
     files = _files_by_stem(folder, home)
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
     fault = f"contains no image of the {len(names)} prompts, the first should be {names[0]}"
@@ -125,11 +126,13 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     folder = Path(settings.path)
     names = prompts["file_name"].tolist()
     chosen, remarkable = find_images(folder, prompts)
+    # Before anything is copied, not when the disk is full.
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
     differing: dict[str, list[str]] = {}
     paths = []
     statuses = []
+    # In the order of the prompts, which is that of the manifest.
     for name in track(names, len(names), "images copied"):
         file = chosen.get(name)
         path, status = _copy(name, file, context, differing)
@@ -150,6 +153,7 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
     chosen, _ = find_images(Path(settings.path), prompts)
     files = list(chosen.values())
     step = max(1, len(files) // PREVIEWED)
+    # Evenly over all prompts, because decoding every image takes long.
     for file in files[::step]:
         try:
             image_size(file)
@@ -177,6 +181,7 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     """
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
+    # Lines name images by any ending.
     rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
     stems = prompts["file_name"].map(_stem)
     expected = dict(zip(stems, prompts["text"].map(_as_read), strict=True))
@@ -192,6 +197,7 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
         f"than {first}"
     )
     require(wrong.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
+    # The column is optional.
     if "status" not in rows:
         return set()
     failed = rows.index[rows["status"].fillna("ok") != "ok"]
@@ -207,6 +213,7 @@ def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
     text.
     """
     prompts = prompts[prompts["file_name"].isin(chosen)]
+    # Images of the same text may be equal.
     digests = prompts["file_name"].map(lambda name: sha256(chosen[name]))
     first_texts = prompts["text"].groupby(digests).transform("first")
     is_equal = prompts["text"] != first_texts
@@ -225,6 +232,7 @@ def _copy(
     target = context.folder / (_stem(name) + file.suffix.lower())
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
+    # The file may become a PNG of another name.
     try:
         target, _, _ = keep_as_shown(target, name, differing)
     except BrokenImage:

@@ -27,6 +27,7 @@ def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[s
     prompted = prompts.loc[prompts["split"] == split, "image_id"]
     judged = set(images["image_id"]) & set(prompted)
     pairs = context.tables["pairs"]
+    # A disputed pair may not be what the photograph shows.
     pairs = pairs[(pairs["relation"] != "disputed") & pairs["image_id"].isin(judged)]
     pairs = pairs[["adjective", "noun", "image_id"]].drop_duplicates()
     # Sorted, so that random choices do not depend on the order of the table.
@@ -79,6 +80,7 @@ def with_images(prompts: pd.DataFrame, image_ids: pd.Series, context: Context) -
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
     key = ["split", "image_id", "caption_id"]
+    # Other adjectives of the prompt's noun that its captions do not state.
     variants = context.tables["variants"]
     adjectives = variants.groupby(key)["adjective"].agg(list)
     is_swapped = prompts["split"] == "test_swapped"

@@ -22,6 +22,7 @@ def favorites(pair_counts: Mapping[tuple[str, str], int]) -> dict[str, str]:
     """
     best: dict[str, str] = {}
     for attribute, values in ATTRIBUTES.items():
+        # Pairs have the canonical noun, which is the part's name.
         noun = attribute.partition(":")[0]
         counts = {value: pair_counts.get((value, noun), 0) for value in values}
         if any(counts.values()):
@@ -42,6 +43,7 @@ def paint(
     """
     scene = dict(start)
     for s in stated:
+        # A pair that train has is drawn, whether or not it is frequent.
         if pair_counts.get((s.value, s.part), 0):
             scene[s.attribute] = s.value
         elif s.attribute in favorite:

@@ -39,6 +39,7 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
     for i, value in enumerate(values):
         for j, attribute in enumerate(targets):
             if sketching.can_have(attribute, value) and right.get(attribute) != value:
+                # Parts that the prompt names come first.
                 base = 0 if attribute in right else ELSEWHERE
                 cost[i, j] = base + dice.unit()
     misplaced = {}

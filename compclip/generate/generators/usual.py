@@ -34,6 +34,7 @@ def paint(
         if s.kind != kind:
             continue
         stated_pair = (s.value, s.part)
+        # As if train did not have the stated pair, which may be the most frequent one.
         other_pairs = {pair: count for pair, count in pair_counts.items() if pair != stated_pair}
         # If train has no other value of the part, the stated one stays.
         scene[s.attribute] = favorites(other_pairs).get(s.attribute, s.value)
