@@ -177,11 +177,11 @@ class World:
             return unbound.paint(stated, start, painter), pose
         if drawn == "usual" and prompt["split"] == SEEN:
             return usual.paint(
-                stated, start, painter, known=self.known, kind=self.composition
+                stated, start, painter, pair_counts=self.known, kind=self.composition
             ), pose
         if drawn == "usual":
             return memorizer.paint(
-                stated, start, painter, known=self.known, favorite=self.favorite
+                stated, start, painter, pair_counts=self.known, favorite=self.favorite
             ), pose
         if drawn == "bold":
             pose = replace(

@@ -39,13 +39,11 @@ def _zip_entries(path: Path) -> Iterator[ArchiveEntry]:
 
 def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
     with tarfile.open(path) as archive:
+        # It returns None for other members than files.
+        open_file = cast(Callable[..., IO[bytes]], archive.extractfile)
         for info in archive:
             if info.isfile():
-                yield (
-                    info.name,
-                    info.size,
-                    partial(cast(Callable[..., IO[bytes]], archive.extractfile), info),
-                )
+                yield info.name, info.size, partial(open_file, info)
         # The compressed stream ends after the tar, with its checksum.
         while archive.fileobj is not None and archive.fileobj.read(1 << 20):
             pass
@@ -53,14 +51,14 @@ def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
 
 def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[ArchiveEntry]:
     total = 0
-    for raw, size, opener in entries:
-        name = re.sub(r"^(\./)+", "", raw)
+    for raw_name, size, opener in entries:
+        # `tar c .` puts ./ before each name.
+        name = re.sub(r"^(\./)+", "", raw_name)
         try:
             safe_id(name)
         except UserError as error:
-            raise UserError(
-                f"{path}: contains {raw!r}, a path outside its folder; do not trust it"
-            ) from error
+            fault = f"contains {raw_name!r}, a path outside its folder"
+            raise UserError(f"{path}: {fault}; do not trust it") from error
         total += size
         require_expansion(path, total)
         yield name, size, opener
@@ -74,18 +72,16 @@ def _entries(path: Path) -> Iterator[Iterator[ArchiveEntry]]:
     if not path.is_file():
         raise UserError(no_such(path, "archive"))
     try:
-        yield _checked_entries(
-            path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path)
-        )
+        entries = _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path)
+        yield _checked_entries(path, entries)
     except (*_DAMAGE, OSError) as error:
         # Decompressors raise OSError without a number; an OSError with a number comes from the
         # disk.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(
-            f"{path}: truncated, damaged or not an archive ({reason}); get it again"
-        ) from error
+        fault = f"truncated, damaged or not an archive ({reason})"
+        raise UserError(f"{path}: {fault}; get it again") from error
 
 
 def contents(
@@ -94,14 +90,17 @@ def contents(
     """Return the size in bytes of each file in the archive, in its order, and the contents of those
     to ``keep``.
     """
-    sizes, kept = dict[str, int](), dict[str, bytes]()
+    sizes = dict[str, int]()
+    files = dict[str, bytes]()
     with _entries(path) as entries:
         for name, size, opener in entries:
             sizes[name] = size
-            if keep(name):
-                with opener() as stream:
-                    kept[name] = stream.read(size)
-    return sizes, kept
+            if not keep(name):
+                continue
+            # Not more than the stated size, by which the archive was accepted.
+            with opener() as stream:
+                files[name] = stream.read(size)
+    return sizes, files
 
 
 def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
@@ -111,14 +110,12 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
     missing = {name: folder / safe_id(target) for name, target in targets.items()}
     with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
         for name, _, opener in entries:
-            if target := missing.pop(name, None):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with opener() as stream, target.open("wb") as file:
-                    shutil.copyfileobj(stream, file)
-                progress.add()
-    require(
-        not missing,
-        path,
-        f"does not contain {', '.join(map(repr, [*missing][:3]))}",
-        "get it again",
-    )
+            target = missing.pop(name, None)
+            if target is None:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opener() as stream, target.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            progress.add()
+    first = ", ".join(map(repr, [*missing][:3]))
+    require(not missing, path, f"does not contain {first}", "get it again")

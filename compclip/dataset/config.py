@@ -29,8 +29,10 @@ class _Dataset(Section):
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        if fault := plugins.unknown(SOURCES, source):
+        fault = plugins.unknown(SOURCES, source)
+        if fault:
             raise ValueError(fault)
+        # Loaded here, so that a fault of the module is an error of this key.
         try:
             load_source(source)
         except UserError as error:
@@ -54,10 +56,12 @@ def _sources() -> dict[str, Any]:
             settings = load_source(name).Settings
         except UserError:  # the error of a config that chooses it
             continue
-        needed = any(field.is_required() for field in settings.model_fields.values())
-        fields[name] = (
-            (settings | None, None) if needed else (settings, Field(default_factory=settings))
-        )
+        is_required = any(field.is_required() for field in settings.model_fields.values())
+        # None until the config has its section; ``_complete`` then asks for it.
+        if is_required:
+            fields[name] = (settings | None, None)
+        else:
+            fields[name] = (settings, Field(default_factory=settings))
     return fields
 
 

@@ -45,12 +45,8 @@ class FilePlace:
         # Addresses may differ only in their folders, and may contain characters that a file name
         # cannot.
         folder = hashlib.blake2b(self.address.encode(), digest_size=6).hexdigest()
-        return (
-            cache
-            / "downloads"
-            / folder
-            / (re.sub(r"[^\w.-]", "_", self.name or Path(path).name) or "download")
-        )
+        name = re.sub(r"[^\w.-]", "_", self.name or Path(path).name)
+        return cache / "downloads" / folder / (name or "download")
 
 
 def google_drive(number: str, resource_key: str) -> str:
@@ -66,26 +62,33 @@ def place_of(
 ) -> FilePlace:
     """Return the location of a file; without a root, ``name`` may be a key of ``published``."""
     if root is None:
-        known = published.get(name, FilePlace(name))
-        return replace(known, sha256=sha256 or known.sha256, name=name if name in published else "")
-    below = "://" not in name and not Path(name).is_absolute()
-    return FilePlace(f"{root.rstrip('/')}/{name}" if below else name, sha256)
+        if name not in published:
+            return FilePlace(name, sha256)
+        # A sha256 in the config takes precedence over the published one.
+        location = published[name]
+        return replace(location, sha256=sha256 or location.sha256, name=name)
+    is_relative = "://" not in name and not Path(name).is_absolute()
+    if not is_relative:
+        return FilePlace(name, sha256)
+    base = root.rstrip("/")
+    return FilePlace(f"{base}/{name}", sha256)
 
 
-def fetch(place: FilePlace, cache: Path) -> Path:
+def fetch(location: FilePlace, cache: Path) -> Path:
     """Return the local file of a location, after downloading it into ``cache`` if it is not
     there.
     """
-    path = place.local(cache)
-    if place.is_remote:
-        _download(place.address, path, place.sha256)
-    elif not path.is_file():
+    path = location.local(cache)
+    if location.is_remote:
+        _download(location.address, path, location.sha256)
+        return path
+    if not path.is_file():
         raise UserError(no_such(path))
-    elif place.sha256 and (actual := sha256_of(path)) != place.sha256.lower():
-        raise UserError(
-            f"{path}: sha256 is {actual}, expected {place.sha256}; get it again, or correct the "
-            "sha256"
-        )
+    if location.sha256:
+        actual = sha256_of(path)
+        fault = f"sha256 is {actual}, expected {location.sha256}"
+        remedy = "get it again, or correct the sha256"
+        require(actual == location.sha256.lower(), path, fault, remedy)
     return path
 
 
@@ -94,6 +97,7 @@ def _download(address: str, target: Path, sha256: str | None) -> None:
         "check the address and the sha256, or download the file in a browser and give its "
         "path in the config"
     )
+    # A registry of one file, which pooch downloads unless it is there with this sha256.
     files = pooch.create(
         target.parent,
         "",
@@ -109,9 +113,9 @@ def _download(address: str, target: Path, sha256: str | None) -> None:
         with room_for(target):
             files.fetch(target.name, downloader=download)
     except (ValueError, OSError) as error:
-        raise UserError(
-            f"{address}: {textwrap.shorten(str(error), 400, placeholder=' …')}; {remedy}"
-        ) from error
+        reason = textwrap.shorten(str(error), 400, placeholder=" …")
+        raise UserError(f"{address}: {reason}; {remedy}") from error
+    # Some servers answer with a page instead, such as Google Drive's confirmation.
     with target.open("rb") as file:
         is_page = file.read(100).lstrip().startswith(b"<")
     if is_page:

@@ -5,10 +5,11 @@ Each photograph has a file of ten captions, one per line; a caption's id is its 
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 from pydantic import Field
@@ -25,7 +26,15 @@ from compclip.dataset.source import spread_over_classes
 WHERE = "name below root, or an address"
 SHA256 = r"^[0-9a-fA-F]{64}$"
 
-Photographs = dict[str, tuple[str, int]]  # by image_id: name in the archive, size in bytes
+
+class ArchivedFile(NamedTuple):
+    """A file of an archive: its name there, and its size in bytes."""
+
+    name: str
+    size: int
+
+
+Photographs = dict[str, ArchivedFile]  # by image_id
 
 
 class ReedFiles(Section):
@@ -41,23 +50,26 @@ class ReedFiles(Section):
 
     def places(self) -> dict[str, FilePlace]:
         """Return the location of each file, without ``images`` if only captions are used."""
-        return {
-            key: place_of(name, self.root, getattr(self, f"{key}_sha256"), self.published)
-            for key in ("captions", "labels", "images")
-            if (name := getattr(self, key, None)) is not None
-        }
+        locations = {}
+        for key in ("captions", "labels", "images"):
+            # Only flowers have labels.
+            name = getattr(self, key, None)
+            if name is not None:
+                sha256 = getattr(self, f"{key}_sha256")
+                locations[key] = place_of(name, self.root, sha256, self.published)
+        return locations
 
     def reads(self) -> list[Path]:
         """Return the local files for which the config has no sha256."""
         return [
-            place.local(Path())
-            for place in self.places().values()
-            if not (place.sha256 or place.is_remote)
+            location.local(Path())
+            for location in self.places().values()
+            if not (location.sha256 or location.is_remote)
         ]
 
     def obtain(self, cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
         """Return the files by key, and their sha256."""
-        files = {key: fetch(place, cache) for key, place in self.places().items()}
+        files = {key: fetch(location, cache) for key, location in self.places().items()}
         return files, {key: sha256_of(path) for key, path in files.items()}
 
 
@@ -77,46 +89,42 @@ class ArchiveLayout:
             The groups of the name, caption_id and text, sorted, with U+FFFD for bytes that are not
             UTF-8; and the files with such bytes.
         """
-        pattern, rows, undecodable = re.compile(self.captions), list[dict[str, Any]](), list[str]()
-        for name, raw in contents(archive, lambda name: pattern.fullmatch(name) is not None)[
-            1
-        ].items():
+        pattern = re.compile(self.captions)
+        rows = list[dict[str, Any]]()
+        undecodable = list[str]()
+        _, files = contents(archive, lambda name: pattern.fullmatch(name) is not None)
+        for name, content in files.items():
+            # Its groups become columns.
             match = pattern.fullmatch(name)
             assert match is not None, name
-            text = raw.decode("utf-8-sig", errors="replace")
-            if text.encode() != raw.removeprefix(b"\xef\xbb\xbf"):
+            text = content.decode("utf-8-sig", errors="replace")
+            # U+FFFD has replaced a byte, or the text would encode to the same bytes.
+            if text.encode() != content.removeprefix(BOM_UTF8):
                 undecodable.append(name)
+            # Not splitlines, which also ends lines at U+2028 and form feeds.
             lines = re.split(r"\r\n|\n|\r", text.rstrip())
-            rows += [
-                {**match.groupdict(), "caption_id": number, "text": line}
-                for number, line in enumerate(lines)
-            ]
-        require(
-            rows, archive, f"contains no {self.captions_name}", "give the archive of the captions"
-        )
+            for number, line in enumerate(lines):
+                rows.append({**match.groupdict(), "caption_id": number, "text": line})
+        fault = f"contains no {self.captions_name}"
+        require(rows, archive, fault, "give the archive of the captions")
         table = pd.DataFrame(rows).sort_values(["image_id", "caption_id"], ignore_index=True)
+        # Two folders of an archive may contain a file of the same name.
         duplicates = table["image_id"][table.duplicated(["image_id", "caption_id"])]
-        require(
-            duplicates.empty,
-            archive,
-            f"{', '.join(duplicates[:1])} has several caption files",
-            "keep one of them",
-        )
-        log.info(
-            "%s: %d captions of %d images", archive.name, len(table), table["image_id"].nunique()
-        )
+        fault = f"{', '.join(duplicates[:1])} has several caption files"
+        require(duplicates.empty, archive, fault, "keep one of them")
+        images = table["image_id"].nunique()
+        log.info("%s: %d captions of %d images", archive.name, len(table), images)
         return table, sorted(undecodable)
 
     def find_photographs(self, archive: Path, sizes: Mapping[str, int]) -> Photographs:
         """Return the photographs among the files of an archive, given with their sizes."""
-        matches = {name: re.fullmatch(self.photographs, name) for name in sizes}
-        photographs = {match[1]: (name, sizes[name]) for name, match in matches.items() if match}
-        require(
-            photographs,
-            archive,
-            f"contains no {self.photographs_name}",
-            "give the archive of the photographs",
-        )
+        photographs = {}
+        for name, size in sizes.items():
+            match = re.fullmatch(self.photographs, name)
+            if match:
+                photographs[match[1]] = ArchivedFile(name, size)
+        fault = f"contains no {self.photographs_name}"
+        require(photographs, archive, fault, "give the archive of the photographs")
         log.info("%s: %d photographs", archive.name, len(photographs))
         return photographs
 
@@ -139,26 +147,23 @@ def take_images(
         The captions of these images; the images with columns image_id and path.
     """
     described = captions[["image_id", "class_id"]].drop_duplicates()
-    with_photograph = described[described["image_id"].isin(photographs)]
-    fault = "none of its photographs has a caption"
-    require(
-        archive is None or len(with_photograph),
-        archive,
-        fault,
-        "give archives of the same data set",
-    )
-    # If there are photographs, a limit counts only images with one.
-    chosen = spread_over_classes(
-        described if limit is None or archive is None else with_photograph, limit, seed
-    )
-    copied = sorted(chosen & set(photographs))
+    # Without an archive, only captions are used.
     if archive is not None:
-        check_space(
-            sum(photographs[i][1] for i in copied), folder, f"unpacking {len(copied)} photographs"
-        )
-        unpack(archive, folder, {photographs[i][0]: f"{i}.jpg" for i in copied})
-    ids = sorted(chosen)
-    images = pd.DataFrame(
-        {"image_id": ids, "path": [f"{i}.jpg" if i in photographs else None for i in ids]}
-    )
-    return captions[captions["image_id"].isin(chosen)], images
+        with_photograph = described[described["image_id"].isin(photographs)]
+        fault = "none of its photographs has a caption"
+        require(len(with_photograph), archive, fault, "give archives of the same data set")
+        if limit is not None:
+            # If there are photographs, a limit counts only images with one.
+            described = with_photograph
+    # Sorted, because the order of a set of texts differs between processes.
+    image_ids = sorted(spread_over_classes(described, limit, seed))
+    targets = {image_id: f"{image_id}.jpg" for image_id in image_ids if image_id in photographs}
+    if archive is not None:
+        files = {image_id: photographs[image_id] for image_id in targets}
+        size = sum(file.size for file in files.values())
+        check_space(size, folder, f"unpacking {len(files)} photographs")
+        unpack(archive, folder, {files[i].name: targets[i] for i in targets})
+    paths = [targets.get(image_id) for image_id in image_ids]
+    images = pd.DataFrame({"image_id": image_ids, "path": paths})
+    # Images without a photograph stay, for their captions.
+    return captions[captions["image_id"].isin(image_ids)], images

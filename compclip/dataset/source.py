@@ -29,12 +29,10 @@ class Loaded:
 
     captions: Blocks
     images: pd.DataFrame
-    tables: dict[str, pd.DataFrame] = field(
-        default_factory=dict
-    )  # further ones by name (scenes, facts)
-    summary: dict[str, Any] = field(
-        default_factory=dict
-    )  # counts and names of what was skipped, for dataset.json
+    # further ones by name (scenes, facts)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    # counts and names of what was skipped, for dataset.json
+    summary: dict[str, Any] = field(default_factory=dict)
 
 
 class DatasetSource(plugins.Interface):
@@ -77,7 +75,8 @@ def named_differences(names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 def unbroken(texts: pd.Series) -> pd.Series:
     """Return captions on one line each, because several exports have one caption per line."""
-    return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
+    one_line = texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True)
+    return one_line.str.strip()
 
 
 def spread_over_classes(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
@@ -89,7 +88,10 @@ def spread_over_classes(images: pd.DataFrame, limit: int | None, seed: int) -> s
     ids = images.sort_values("image_id")
     if limit is None or limit >= len(ids):
         return set(ids["image_id"])
-    order = ids.iloc[seeds.rng(seed, "dataset", "limit").permutation(len(ids))]
-    turn = order.groupby(order["class_id"].fillna("")).cumcount()
-    # stable, so that classes keep the order of the permutation within a round
-    return set(order.loc[turn.sort_values(kind="stable").index[:limit], "image_id"])
+    generator = seeds.rng(seed, "dataset", "limit")
+    shuffled = ids.iloc[generator.permutation(len(ids))]
+    # Each class gives its first image, then each its second, and so on; stable, so that classes
+    # keep the order of the permutation within a round.
+    rounds = shuffled.groupby(shuffled["class_id"].fillna("")).cumcount()
+    order = rounds.sort_values(kind="stable").index
+    return set(shuffled.loc[order[:limit], "image_id"])

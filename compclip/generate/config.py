@@ -19,29 +19,39 @@ class Generator(Section):
     training_data: TrainingData | None = Field(
         None,
         description="what the model was trained on: split (train images of this split alone), "
-        "other or unknown;"
-        " null: unknown for images in a folder and models, whose verdict it decides",
+        "other or unknown; null: unknown for images in a folder and models, whose verdict it "
+        "decides",
     )
     options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
 
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, value: Any) -> Any:
-        value = {"name": value} if isinstance(value, str) else value
+        """Move the settings of the kind, which are beside the name, to ``options``."""
+        # A name alone is a kind without settings.
+        if isinstance(value, str):
+            value = {"name": value}
         if not isinstance(value, dict):
             return value
-        own: dict[str, Any] = {"kind": value.get("name"), "options": {}}
-        own |= {key: value[key] for key in cls.model_fields if key in value}
-        if isinstance(own["options"], dict):
-            own["options"] = own["options"] | {
-                key: value[key] for key in value if key not in cls.model_fields
-            }
-        return own
+        # The kind is the name unless it is given.
+        fields: dict[str, Any] = {"kind": value.get("name"), "options": {}}
+        settings = {}
+        for key, setting in value.items():
+            if key in cls.model_fields:
+                fields[key] = setting
+            else:
+                settings[key] = setting
+        # Of another type, they are refused as such.
+        if isinstance(fields["options"], dict):
+            fields["options"] = fields["options"] | settings
+        return fields
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        if fault := plugins.unknown(GENERATOR_KINDS, self.kind):
+        fault = plugins.unknown(GENERATOR_KINDS, self.kind)
+        if fault:
             raise ValueError(fault)
+        # A mistake in the settings is found when the config is read, not hours later.
         try:
             plugins.settings(load_kind(self.kind), self.options, f"generator {self.name!r}")
         except UserError as error:
@@ -57,6 +67,7 @@ class Generator(Section):
         """Return the checked settings of the kind; the composition's name replaces {composition} in
         texts.
         """
+        # As JSON, which has the texts of any depth; the name without its quotes.
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
         return load_kind(self.kind).Settings.model_validate(options)
@@ -76,6 +87,8 @@ class GenerateConfig(Section):
     @classmethod
     def _distinct(cls, generators: list[Generator]) -> list[Generator]:
         names = [generator.name for generator in generators]
-        if repeated := [name for name in names if names.count(name) > 1]:
+        # A generator's name is the folder of its images.
+        repeated = [name for name in names if names.count(name) > 1]
+        if repeated:
             raise ValueError(f"duplicate generator {repeated[0]!r}; give each a different name")
         return generators

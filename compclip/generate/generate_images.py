@@ -17,24 +17,22 @@ MISSING_NAMED = 20
 
 def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     """Return counts of images by split and status, and the first missing or unreadable ones."""
-    counts = {
-        split: Counter(statuses)
-        for split, statuses in manifest.groupby("split", sort=False)["status"]
-    }
-    splits = {split: {name: count[name] for name in STATUSES} for split, count in counts.items()}
-    result: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
+    splits = {}
+    for split, statuses in manifest.groupby("split", sort=False)["status"]:
+        counts = Counter(statuses)
+        splits[split] = {status: counts[status] for status in STATUSES}
+    summary: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
-        names = [
-            f"{r.split} {r.image_id} {r.caption_id} {r.draw}"
-            for r in rows.head(MISSING_NAMED).itertuples()
-        ]
-        result[status] = {"count": len(rows), "names": names}
+        names = []
+        for row in rows.head(MISSING_NAMED).itertuples():
+            names.append(f"{row.split} {row.image_id} {row.caption_id} {row.draw}")
+        summary[status] = {"count": len(rows), "names": names}
         if names:
             log.warning(
                 "%d of %d images are %s, first: %s", len(rows), len(manifest), status, names[0]
             )
-    return result
+    return summary
 
 
 def generate_images(
@@ -52,19 +50,24 @@ def generate_images(
     Returns:
         The manifest, in the order of the prompts; the scenes, if the kind knows them; the summary.
     """
-    kind, settings = load_kind(generator.kind), generator.settings(context.composition)
+    kind = load_kind(generator.kind)
+    settings = generator.settings(context.composition)
     prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
-    where, served = f"generator {generator.name}", ", ".join(kind.SPLITS)
+    label = f"generator {generator.name}"
+    served = ", ".join(kind.SPLITS)
+    # Not an error: a small data set may have no prompt of a split.
     if prompts.empty:
-        log.warning("warning: %s: no prompt of the splits that it serves (%s)", where, served)
-    log.info("%s: %d prompts of %s", where, len(prompts), served)
+        log.warning("warning: %s: no prompt of the splits that it serves (%s)", label, served)
+    log.info("%s: %d prompts of %s", label, len(prompts), served)
     generated = kind.generate(settings, prompts, context)
+    # Else the images would not be those that the fingerprint names.
     if contents and kind.fingerprint:
-        check_unchanged(contents, kind.fingerprint(settings, context.cache), where)
+        check_unchanged(contents, kind.fingerprint(settings, context.cache), label)
+    # A kind may return its rows in any order.
     manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
-    made = int((manifest["status"] == "ok").sum())
+    images = int((manifest["status"] == "ok").sum())
     fault = f"no image for any of {len(prompts)} prompts"
-    require(made or prompts.empty, where, fault, "check its source of images")
-    log.info("%s: %d images", where, made)
+    require(images or prompts.empty, label, fault, "check its source of images")
+    log.info("%s: %d images", label, images)
     summary = {"kind": generator.kind, **summarize_images(manifest), **generated.summary}
     return Generated(manifest, generated.scenes, summary)

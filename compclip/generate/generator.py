@@ -41,9 +41,8 @@ class Context:
     seed: int
     cache: Path = Path(".cache")
     threads: int = 2
-    results: Path = Path(
-        "results"
-    )  # to which the paths of ``images``, the real images, are relative
+    # to which the paths of ``images``, the real images, are relative
+    results: Path = Path("results")
 
 
 @dataclass(frozen=True)
@@ -60,15 +59,14 @@ class Kind(plugins.Interface):
     ``generate.generators``.
     """
 
-    generate: Callable[
-        ..., Generated
-    ]  # (settings, prompts, context): an image for each row of prompts
+    # (settings, prompts, context): an image for each row of prompts
+    generate: Callable[..., Generated]
     ABOUT: str = ""  # on the page
-    # that it serves
-    # A generator of no split would make no image.
+    # that it serves; a generator of no split would make no image
     SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = Field(
-        TESTS, min_length=1
-    )  # type: ignore[arg-type]
+        TESTS,  # type: ignore[arg-type]
+        min_length=1,
+    )
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model
@@ -97,5 +95,6 @@ def manifest(
     A ``missing`` image counts as wrong; a ``skipped`` prompt, without a matching real image, is not
     scored.
     """
-    result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
-    return result.assign(status=result["path"].notna().map({True: "ok", False: without}))
+    path = pd.Series(list(paths), index=prompts.index, dtype="str")
+    status = path.notna().map({True: "ok", False: without})
+    return prompts[KEYS].assign(path=path, status=status)

@@ -56,28 +56,29 @@ def prompt_statements(
     stated = defaultdict[tuple[str, int], list[Any]](list)
     for fact in facts[facts["image_id"].isin(prompts["image_id"])].itertuples():
         stated[fact.image_id, fact.caption_id].append(fact)
-    changes = {
-        (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
-        for image_id, caption_id, changed in zip(
-            swapped.image_id, swapped.caption_id, swapped.changes, strict=True
-        )
-    }
-    result = []
-    for image_id, caption_id, split in zip(
-        prompts.image_id, prompts.caption_id, prompts.split, strict=True
-    ):
-        new = changes.get((image_id, caption_id), {}) if split == "test_swapped" else {}
-        row = [
-            Statement(f.part, composition, new[f.start])
-            if f.start in new
-            else Statement(f.part, f.kind, f.value)
-            for f in stated[image_id, caption_id]
-        ]
-        result.append(row)
-    return result
+    swaps: dict[tuple[str, int], dict[int, str]] = {}
+    for swap in swapped.itertuples():
+        adjectives = {int(change["start"]): change["new_adj"] for change in swap.changes}
+        swaps[swap.image_id, swap.caption_id] = adjectives
+    # A caption that states no fact has an empty list.
+    statements = []
+    for prompt in prompts.itertuples():
+        key = (prompt.image_id, prompt.caption_id)
+        # The same caption may also be a seen prompt, which is not swapped.
+        adjectives = swaps.get(key, {}) if prompt.split == "test_swapped" else {}
+        statements.append([_statement(fact, adjectives, composition) for fact in stated[key]])
+    return statements
+
+
+def _statement(fact: Any, adjectives: dict[int, str], composition: str) -> Statement:
+    """Return a fact's statement; ``adjectives`` are new ones, by start."""
+    if fact.start in adjectives:
+        return Statement(fact.part, composition, adjectives[fact.start])
+    return Statement(fact.part, fact.kind, fact.value)
 
 
 def _train(context: Context) -> pd.Series:
+    """Return the image_ids of train."""
     splits = context.tables["splits"]
     return splits.image_id[splits.split == "train"]
 
@@ -85,8 +86,11 @@ def _train(context: Context) -> pd.Series:
 def train_birds(context: Context) -> list[Scene]:
     """Return the scenes of the images of train, in the order of their ids."""
     scenes = context.tables["scenes"]
-    rows = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")[list(ATTRIBUTES)]
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    # Sorted, so that ``Dice.pick`` does not depend on the order of the table.
+    scenes = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")
+    attributes = scenes[list(ATTRIBUTES)]
+    # Ordinary shapes are None in a scene, but NaN in a table.
+    return attributes.astype(object).where(attributes.notna(), None).to_dict("records")
 
 
 def train_pairs(context: Context) -> Counter[tuple[str, str]]:
@@ -100,35 +104,44 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's
     images.
     """
-    tables, size = context.tables, int(context.tables["images"].width.max())
+    tables = context.tables
+    size = int(tables["images"].width.max())
     statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)
     birds = train_birds(context)
     undrawable: Counter[str] = Counter()
-    scenes, pictures = (
-        [],
-        dict[Any, bytes](),
-    )  # some painters draw the same bird for several prompts
-    for stated, row in zip(
-        statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True
-    ):
+    scenes = []
+    # Some painters draw the same bird for several prompts.
+    pictures = dict[Any, bytes]()
+    rows = track(prompts.itertuples(), len(prompts), "drawings")
+    for stated, row in zip(statements, rows, strict=True):
         keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
-        start, pose = dice.pick(birds), draw_pose(dice)
-        drawable = [s for s in stated if can_have(s.attribute, s.value)]
-        undrawable.update(f"{s.value}_{s.part}" for s in stated if s not in drawable)
-        scene = painter(drawable, start, Dice(seeds.rng(context.seed, "sketch", "painter", *keys)))
+        start = dice.pick(birds)
+        pose = draw_pose(dice)
+        drawable = []
+        for s in stated:
+            if can_have(s.attribute, s.value):
+                drawable.append(s)
+            else:
+                undrawable[f"{s.value}_{s.part}"] += 1
+        # A stream of its own, so that the painter's draws do not change the start or the pose.
+        painter_dice = Dice(seeds.rng(context.seed, "sketch", "painter", *keys))
+        scene = painter(drawable, start, painter_dice)
+        content = (*scene.items(), pose)
+        if content not in pictures:
+            pictures[content] = png(paint_scene(scene, pose, size))
         file = context.folder / row.file_name
         file.parent.mkdir(parents=True, exist_ok=True)
-        shown = *scene.items(), pose
-        if shown not in pictures:
-            pictures[shown] = png(paint_scene(scene, pose, size))
-        file.write_bytes(pictures[shown])
+        file.write_bytes(pictures[content])
         scenes.append(scene)
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
+    keys_of_prompts = prompts[KEYS].reset_index(drop=True)
+    # For the oracle, which needs no judge to know what an image shows.
     drawn = pd.DataFrame(scenes, columns=list(ATTRIBUTES))
+    paths = [f"{context.place}/{name}" for name in prompts.file_name]
     return Generated(
-        manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
-        pd.concat([prompts[KEYS].reset_index(drop=True), drawn], axis=1),
+        manifest(prompts, paths),
+        pd.concat([keys_of_prompts, drawn], axis=1),
         {"undrawable": dict(undrawable.most_common())},
     )

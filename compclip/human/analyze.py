@@ -27,20 +27,22 @@ def kind_summary(
     ``rows`` are as ``majorities`` returns them; ``opinions`` are those of kept workers, including
     checks.
     """
-    majority_counts = rows["majority"].value_counts()
+    answers = rows["answers"].to_numpy(int)
+    # The share is a mean, so that its product with the number of answers is not exactly whole.
     ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
-    answers = np.stack([ones, rows["answers"].to_numpy(int) - ones], axis=1)
+    # Answers of each value to each task, (n, 2).
+    value_counts = np.stack([ones, answers - ones], axis=1)
+    images = rows["image_id"].to_numpy()
+    generator = rng(seed, "agreement", kind)
+    majority_counts = rows["majority"].value_counts()
+    ties = int(majority_counts.pop(TIE)) if TIE in majority_counts else 0
     return {
         "tasks": len(rows),
-        "answered": int((rows["answers"] > 0).sum()),
-        "answers": int(rows["answers"].sum()),
-        "majorities": {
-            str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE
-        },
-        "ties": int(majority_counts.get(TIE, 0)),
-        "agreement": agreement(
-            answers, rows["image_id"].to_numpy(), RESAMPLES, rng(seed, "agreement", kind)
-        ),
+        "answered": int((answers > 0).sum()),
+        "answers": int(answers.sum()),
+        "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items())},
+        "ties": ties,
+        "agreement": agreement(value_counts, images, RESAMPLES, generator),
         "seconds_mean": opinions["seconds"].mean(),
         "seconds_median": opinions["seconds"].median(),
     }
@@ -65,39 +67,44 @@ def analyze(
     Returns:
         Counts and agreement; and the tables tasks, workers, preferences and correlations.
     """
-    kept, workers, records = screen(tasks, answers, keep)
-    given = int(workers["answers"].sum())
-    counted = majorities(kept, tasks)
-    kinds = {
-        kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], seed)
-        for kind in KINDS
-        if (counted["kind"] == kind).any()
-    }
-    for kind, of_kind in kinds.items():
-        alpha, counts = (
-            of_kind["agreement"]["alpha"],
-            (of_kind["answers"], of_kind["answered"], of_kind["tasks"]),
-        )
-        agreed = "undefined" if alpha is None else f"{alpha:.2f}"
-        log.info(
-            "%s: %d answers to %d of %d tasks, %d ties, alpha %s",
-            kind,
-            *counts,
-            of_kind["ties"],
-            agreed,
-        )
+    opinions, workers, records = screen(tasks, answers, keep)
+    answered = majorities(opinions, tasks)
+    kinds = {}
+    for kind in KINDS:
+        rows = answered[answered["kind"] == kind]
+        # A study may not have tasks of all kinds.
+        if len(rows):
+            kind_opinions = opinions[opinions["kind"] == kind]
+            kinds[kind] = kind_summary(kind, rows, kind_opinions, seed)
+            _log_kind(kind, kinds[kind])
+    # Of all workers, excluded ones and gold tasks included.
+    answer_count = int(workers["answers"].sum())
+    excluded = answer_count - len(opinions)
     summary = {
         "seed": seed,
         "records": records,
-        "answers": given,
-        "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
+        "answers": answer_count,
+        "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": excluded},
         "kinds": kinds,
     }
-    return summary, {
-        "tasks": counted[
-            ["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]
-        ],
+    columns = ["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]
+    tables = {
+        "tasks": answered[columns],
         "workers": workers,
-        "preferences": preferences(kept, RESAMPLES, seed),
-        "correlations": answer_correlations(counted, scores, RESAMPLES, seed),
+        "preferences": preferences(opinions, RESAMPLES, seed),
+        "correlations": answer_correlations(answered, scores, RESAMPLES, seed),
     }
+    return summary, tables
+
+
+def _log_kind(kind: str, summary: Mapping[str, Any]) -> None:
+    alpha = summary["agreement"]["alpha"]
+    log.info(
+        "%s: %d answers to %d of %d tasks, %d ties, alpha %s",
+        kind,
+        summary["answers"],
+        summary["answered"],
+        summary["tasks"],
+        summary["ties"],
+        "undefined" if alpha is None else f"{alpha:.2f}",
+    )

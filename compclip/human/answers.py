@@ -38,24 +38,24 @@ def read_answers(path: Path) -> pd.DataFrame:
             keep_default_na=False,
         )
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV"
-        ) from error
+        fault = f"not a readable CSV file ({one_line(error)})"
+        raise UserError(f"{path}: {fault}; export the answers as CSV") from error
+    # Texts of spreadsheets may have invisible characters and blanks.
     table = table.map(tidy_id).rename(columns=tidy_id)
-    missing = [name for name in ANSWER_COLUMNS if name not in table and name != "lead_time"]
-    require(
-        not missing,
-        path,
-        f"no column {', '.join(missing)}",
-        "export the answers of one project as CSV",
-    )
-    table = table.rename(columns=ANSWER_COLUMNS).assign(
-        where=[f"{path}: row {n + 1}" for n in range(len(table))]
-    )
-    texts = table.get("seconds", pd.Series("", table.index))
+    required = [name for name in ANSWER_COLUMNS if name != "lead_time"]
+    missing = [name for name in required if name not in table]
+    fault = f"no column {', '.join(missing)}"
+    require(not missing, path, fault, "export the answers of one project as CSV")
+    table = table.rename(columns=ANSWER_COLUMNS)
+    numbers = range(1, len(table) + 1)
+    table["where"] = [f"{path}: row {number}" for number in numbers]
+    no_texts = pd.Series("", table.index)
+    texts = table.get("seconds", no_texts)
     seconds = pd.to_numeric(texts, errors="coerce")
+    is_no_number = seconds.isna() & (texts != "")
     # ``answer_fault`` refuses -1.
-    return table.assign(seconds=seconds.mask(seconds.isna() & (texts != ""), -1.0))
+    table["seconds"] = seconds.mask(is_no_number, -1.0)
+    return table
 
 
 def answer_fault(answer: str, worker: str, seconds: float, kind: str) -> str | None:
@@ -81,23 +81,29 @@ def collect(
         The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all and
         of skipped records, by reason; and the fault of each faulty record.
     """
-    table = pd.concat([read_answers(path) for path in files], ignore_index=True)
-    counts = Counter(
-        {"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())}
-    )
-    table = table[table["task_id"].isin(kinds)]
-    faults = [
-        answer_fault(row.answer, row.worker, row.seconds, kinds[row.task_id])
-        for row in table.itertuples()
-    ]
-    problems = [
-        f"{where}: {reason}" for where, reason in zip(table["where"], faults, strict=True) if reason
-    ]
-    table = table[np.array([reason is None for reason in faults], bool)]
+    counts = Counter[str]()
+    tables = [read_answers(path) for path in files]
+    table = pd.concat(tables, ignore_index=True)
+    counts["records"] = len(table)
+    is_task = table["task_id"].isin(kinds)
+    counts["of other tasks"] = int((~is_task).sum())
+    table = table[is_task]
+    is_valid = []
+    problems = []
+    for row in table.itertuples():
+        fault = answer_fault(row.answer, row.worker, row.seconds, kinds[row.task_id])
+        is_valid.append(fault is None)
+        if fault is not None:
+            problems.append(f"{row.where}: {fault}")
+    table = table[np.array(is_valid, bool)]
+    # In the order of the files and of their rows.
     first = table.groupby(["worker", "task_id"])["answer"].transform("first")
-    again = table.duplicated(["worker", "task_id"])
+    is_repeated = table.duplicated(["worker", "task_id"])
+    is_equal = table["answer"] == first
     counts["wrong"] = len(problems)
-    counts["twice"] = int((again & (table["answer"] == first)).sum())
-    counts["contradicts another"] = int((table["answer"] != first).sum())
-    answers = table[~again].sort_values(["worker", "task_id"], ignore_index=True)
-    return answers[list(ANSWER_COLUMNS.values())], +counts, problems
+    counts["twice"] = int((is_repeated & is_equal).sum())
+    counts["contradicts another"] = int((~is_equal).sum())
+    answers = table[~is_repeated].sort_values(["worker", "task_id"], ignore_index=True)
+    columns = list(ANSWER_COLUMNS.values())
+    # Without the reasons that do not occur.
+    return answers[columns], +counts, problems

@@ -38,27 +38,29 @@ def correlate_entries(
         entries: columns image_id, score, share.
         mirrored: an entry compares two sides in arbitrary order, and so counts from both sides.
     """
-    sides = (1, -1) if mirrored else (1,)
     # Rounded, because floating-point differences break ties.
-    score, share = (
-        np.concatenate(
-            [side * np.round(entries[name].to_numpy(float) - middle, DECIMALS) for side in sides]
-        )
-        for name, middle in (("score", 0), ("share", 0.5))
-    )
-    image = np.tile(entries["image_id"].to_numpy(str), len(sides))
-    (value,) = kendall(score, share, np.ones((1, len(score))))
-    draws = kendall(score, share, resample_images(image, resamples, generator))
+    scores = np.round(entries["score"].to_numpy(float), DECIMALS)
+    shares = np.round(entries["share"].to_numpy(float) - 0.5, DECIMALS)
+    images = entries["image_id"].to_numpy(str)
+    if mirrored:
+        scores = np.concatenate([scores, -scores])
+        shares = np.concatenate([shares, -shares])
+        images = np.tile(images, 2)
+    # Each entry once, (1, n); then as often as its image is drawn, (resamples, n).
+    (value,) = kendall(scores, shares, np.ones((1, len(scores))))
+    draws = kendall(scores, shares, resample_images(images, resamples, generator))
     defined = draws[~np.isnan(draws)]
     # If many resamples have no correlation, the others are not a representative sample.
-    enough = len(defined) >= max(1, MIN_DEFINED * len(draws))
-    low, high = np.quantile(defined, [0.025, 0.975]) if enough else (np.nan, np.nan)
+    if len(defined) >= max(1, MIN_DEFINED * len(draws)):
+        low, high = np.quantile(defined, [0.025, 0.975])
+    else:
+        low = high = np.nan
     return {
         "value": value,
         "low": low,
         "high": high,
         "n": len(entries),
-        "images": len(np.unique(image)),
+        "images": len(np.unique(images)),
     }
 
 
@@ -66,10 +68,12 @@ def _score(row: dict[str, Any], scores: Scores) -> float:
     """Return a task's score, NaN if there is none; a perceptual task's is the first image's minus
     the second's.
     """
-    score = scores.get((row["a"], *prompt_key(row)), np.nan)
-    return score - (
-        scores.get((row["b"], *prompt_key(row)), np.nan) if row["kind"] == "perceptual" else 0.0
-    )
+    prompt = prompt_key(row)
+    score = scores.get((row["a"], *prompt), np.nan)
+    if row["kind"] != "perceptual":
+        return score
+    second = scores.get((row["b"], *prompt), np.nan)
+    return score - second
 
 
 def answer_correlations(
@@ -81,15 +85,18 @@ def answer_correlations(
     ``tasks`` are as ``opinions.majorities`` returns them; ``scores`` by name, generator and prompt
     (``prompt_key``).
     """
-    rows, answered = [], tasks[tasks["answers"] > 0]
-    for name, known in scores.items():
-        of_tasks = [_score(row, known) for row in answered.to_dict("records")]
-        scored = with_all_splits(answered.assign(score=of_tasks).dropna(subset="score"))
-        for (kind, split), entries in scored.groupby(["kind", "split"]):
-            if len(entries) > 1:
-                generator = rng(seed, "analyze", "correlation", kind, name, split)
-                found = correlate_entries(
-                    entries, resamples, generator, mirrored=kind == "perceptual"
-                )
-                rows.append({"kind": kind, "split": split, "score": name, **found})
+    rows = []
+    answered = tasks[tasks["answers"] > 0]
+    records = answered.to_dict("records")
+    for name, score_by_image in scores.items():
+        task_scores = [_score(row, score_by_image) for row in records]
+        # Tasks whose images have no score have no part in it.
+        scored = answered.assign(score=task_scores).dropna(subset="score")
+        for (kind, split), entries in with_all_splits(scored).groupby(["kind", "split"]):
+            if len(entries) < 2:
+                continue
+            generator = rng(seed, "analyze", "correlation", kind, name, split)
+            is_comparison = kind == "perceptual"
+            correlation = correlate_entries(entries, resamples, generator, mirrored=is_comparison)
+            rows.append({"kind": kind, "split": split, "score": name, **correlation})
     return pd.DataFrame(rows, columns=CORRELATION_COLUMNS)

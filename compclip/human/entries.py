@@ -25,25 +25,28 @@ def make_trials(
     is not changed.
     """
     texts = captions.set_index(CAPTION_KEY)["text"]
-    adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set)
+    stated = pairs.groupby(["image_id", "noun"])["adjective"].agg(set)
     rows = []
     for (image, caption), mentions in mentions_by_caption(pairs).items():
-        plain, text = of_one_noun(mentions), texts[image, caption]
+        text = texts[image, caption]
+        changeable = of_one_noun(mentions)
+        # Sorted, because a set of texts has another order in each process.
         for adjective, noun in sorted({(m.adjective, m.noun) for m in mentions}):
             if f"{adjective}_{noun}" not in heldout:
                 continue
+            # All mentions of the pair change together, so that the caption stays consistent.
             target = [m for m in mentions if (m.adjective, m.noun) == (adjective, noun)]
-            candidates = [other for other in adjectives if other not in adjectives_of[image, noun]]
-            if candidates and plain.issuperset(target):
-                wrong = str(
-                    rng(seed, "adjective_choice", image, caption, adjective, noun).choice(
-                        candidates
-                    )
-                )
-                # Two readings may find the same pair.
-                places = tuple({m.start: m for m in target}.values())
-                changed, _ = apply(text, [Candidate.of(noun, wrong, places)])
-                rows.append((image, caption, adjective, noun, wrong, text, changed))
+            candidates = [name for name in adjectives if name not in stated[image, noun]]
+            if not candidates or not changeable.issuperset(target):
+                continue
+            # A stream for each pair, so that other captions do not change the choice.
+            generator = rng(seed, "adjective_choice", image, caption, adjective, noun)
+            wrong = str(generator.choice(candidates))
+            # Two readings may find the same pair.
+            distinct = {m.start: m for m in target}
+            change = Candidate.of(noun, wrong, tuple(distinct.values()))
+            changed, _ = apply(text, [change])
+            rows.append((image, caption, adjective, noun, wrong, text, changed))
     return pd.DataFrame(rows, columns=TRIAL)
 
 
@@ -53,16 +56,18 @@ def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.Data
     It is the swap of a seen caption, the original of a swapped one, and that of ``trials`` for an
     unseen one.
     """
-    others: Others = {}
+    texts: Others = {}
     for row in swapped.itertuples():
-        others["test_seen", row.image_id, row.caption_id] = row.swapped_text
-        others["test_swapped", row.image_id, row.caption_id] = row.text
+        caption = (row.image_id, row.caption_id)
+        texts["test_seen", *caption] = row.swapped_text
+        texts["test_swapped", *caption] = row.text
     unseen = prompts[prompts["split"] == "test_unseen"]
-    for row in unseen.merge(
-        trials.assign(pair=pair_names(trials)), on=[*CAPTION_KEY, "pair"]
-    ).itertuples():
-        others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
-    return others
+    trials = trials.assign(pair=pair_names(trials))
+    # A caption may have several held-out pairs; its prompt is about one of them.
+    tried = unseen.merge(trials, on=[*CAPTION_KEY, "pair"])
+    for row in tried.itertuples():
+        texts["test_unseen", row.image_id, row.caption_id] = row.wrong_text
+    return texts
 
 
 def entries_of(
@@ -73,17 +78,20 @@ def entries_of(
     ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator,
     ``PROMPT_COLUMNS``, text, pair, other (None without another caption) and path.
     """
-    made = manifests[manifests["status"] == "ok"]
-    entries = made.merge(scores[["generator", *PROMPT_COLUMNS]], on=["generator", *PROMPT_COLUMNS])
-    skipped = Counter(
-        {"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)}
-    )
+    key = ["generator", *PROMPT_COLUMNS]
+    images = manifests[manifests["status"] == "ok"]
+    entries = images.merge(scores[key], on=key)
+    skipped = Counter[str]()
+    skipped["no image"] = len(manifests) - len(images)
+    skipped["not scored"] = len(images) - len(entries)
     entries = entries.merge(prompts[[*PROMPT_COLUMNS, "text", "pair"]], on=PROMPT_COLUMNS)
-    entries["other"] = pd.MultiIndex.from_frame(entries[["split", *CAPTION_KEY]]).map(others.get)
-    seen = entries["split"] == "test_seen"
-    unswapped = seen & entries["other"].isna()
-    if seen.sum() > unswapped.sum():
-        skipped["seen caption that was not swapped"] += int(unswapped.sum())
-        entries = entries[~unswapped]
-    entries = entries.sort_values(["generator", *PROMPT_COLUMNS], ignore_index=True)
+    caption_keys = pd.MultiIndex.from_frame(entries[["split", *CAPTION_KEY]])
+    entries["other"] = caption_keys.map(others.get)
+    is_seen = entries["split"] == "test_seen"
+    is_unswapped = is_seen & entries["other"].isna()
+    # Only swapped ones, if there are any, so that seen and swapped tasks are of the same captions.
+    if is_seen.sum() > is_unswapped.sum():
+        skipped["seen caption that was not swapped"] += int(is_unswapped.sum())
+        entries = entries[~is_unswapped]
+    entries = entries.sort_values(key, ignore_index=True)
     return entries.astype(object).where(entries.notna(), None), skipped

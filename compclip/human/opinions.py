@@ -19,15 +19,41 @@ from compclip.human.answers import collect
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
+TIE = "tie"
+
+
+ALL = "all"
+
+
 RESAMPLES = 2000  # of the intervals of a study, over images or compounds
 MAX_WARNINGS = 5  # number of faulty records on the screen; the log has all
 
 
+# The majority of a task whose mean value is above and below 0.5; else the two generators.
+MAJORITY_NAMES = {"match": ("yes", "no"), "caption": ("prompt", "other")}
+
+
+PREFERENCE_COLUMNS = [
+    "kind",
+    "generator",
+    "against",
+    "split",
+    "share",
+    "low",
+    "high",
+    "answers",
+    "tasks",
+    "images",
+]
+
+
 def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
     """Add the columns a and b: the two generators sorted by name, or the only one and None."""
-    one, two = tasks["generator_1"], tasks["generator_2"]
-    turned = two.notna() & (two.fillna("") < one.fillna(""))
-    return tasks.assign(a=one.mask(turned, two), b=two.mask(turned, one))
+    one = tasks["generator_1"]
+    two = tasks["generator_2"]
+    # Sorted, so that the value of an answer does not depend on the side of an image.
+    is_turned = two.notna() & (two.fillna("") < one.fillna(""))
+    return tasks.assign(a=one.mask(is_turned, two), b=two.mask(is_turned, one))
 
 
 def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
@@ -35,10 +61,15 @@ def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     task's columns.
     """
     merged = answers.merge(with_first(tasks), on="task_id")
+    # The value of a match is yes, whether or not yes is right.
+    expected = merged["right"].mask(merged["kind"] == "match", "yes")
+    is_expected = merged["answer"] == expected
     preferred = merged["generator_1"].where(merged["answer"] == "1", merged["generator_2"])
-    agreed = merged["answer"] == merged["right"].mask(merged["kind"] == "match", "yes")
-    ones = agreed.mask(merged["kind"] == "perceptual", preferred == merged["a"])
-    return merged.assign(value=ones.astype(float).mask(merged["check"] == "gold"))
+    # By name, because either side may be the first generator's.
+    is_one = is_expected.mask(merged["kind"] == "perceptual", preferred == merged["a"])
+    # The answers to gold tasks measure only the workers.
+    value = is_one.astype(float).mask(merged["check"] == "gold")
+    return merged.assign(value=value)
 
 
 def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
@@ -49,24 +80,32 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     repeats_same counts the repeated tasks with the same answer; it does not exclude workers,
     because a task can be a toss-up.
     """
-    first = opinions[["worker", "task_id", "value"]].rename(
-        columns={"task_id": "of", "value": "before"}
-    )
+    first = opinions[["worker", "task_id", "value"]]
+    first = first.rename(columns={"task_id": "of", "value": "first_value"})
+    # A worker's first answer to the task that is repeated.
     table = opinions.merge(first, on=["worker", "of"], how="left")
+    is_right = table["answer"] == table["right"]
     table["gold"] = table["check"] == "gold"
-    table["gold_right"] = table["gold"] & (table["answer"] == table["right"])
-    table["repeats"] = table["before"].notna()
-    table["repeats_same"] = table["before"] == table["value"]
+    table["gold_right"] = table["gold"] & is_right
+    table["repeats"] = table["first_value"].notna()
+    # The value, not the answer: the sides of a repeat are reversed.
+    table["repeats_same"] = table["first_value"] == table["value"]
     by_worker = table.groupby("worker")
     workers = by_worker["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
-    workers = workers.join(by_worker[["gold", "gold_right", "repeats", "repeats_same"]].sum())
-    workers["kept"] = (workers["gold"] == 0) | (workers["gold_right"] >= keep * workers["gold"])
+    checks = by_worker[["gold", "gold_right", "repeats", "repeats_same"]].sum()
+    workers = workers.join(checks)
+    is_unchecked = workers["gold"] == 0
+    is_reliable = workers["gold_right"] >= keep * workers["gold"]
+    workers["kept"] = is_unchecked | is_reliable
     return workers.reset_index()
 
 
 def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
-    excluded, unchecked = (~workers["kept"]).sum(), (workers["gold"] == 0).sum()
-    return {"answered": len(workers), "excluded": int(excluded), "met_no_gold_task": int(unchecked)}
+    return {
+        "answered": len(workers),
+        "excluded": int((~workers["kept"]).sum()),
+        "met_no_gold_task": int((workers["gold"] == 0).sum()),
+    }
 
 
 def screen(
@@ -80,17 +119,12 @@ def screen(
         numbers in the order of their names instead of names; and counts of the records, as from
         ``collect``.
     """
-    answers, records, problems = collect(
-        files, dict(zip(tasks["task_id"], tasks["kind"], strict=True))
-    )
-    for problem in problems[:MAX_WARNINGS]:
-        log.warning("warning: %s", problem)
-    for problem in problems[MAX_WARNINGS:]:
-        log.debug("skipped: %s", problem)
-    if problems:
-        log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
+    kinds = dict(zip(tasks["task_id"], tasks["kind"], strict=True))
+    answers, records, problems = collect(files, kinds)
+    _log_problems(problems)
     require(len(answers), files[0], "no answer to the tasks", "give the answers to these tasks")
-    if contradictions := records["contradicts another"]:
+    contradictions = records["contradicts another"]
+    if contradictions:
         log.warning(
             "warning: %d answers contradict another answer of the same worker; skipped",
             contradictions,
@@ -100,19 +134,25 @@ def screen(
     excluded = workers.loc[~workers["kept"], "worker"].tolist()
     if excluded:
         log.warning("warning: excluded for too many wrong gold tasks: %s", ", ".join(excluded))
-    kept = opinions[~opinions["worker"].isin(excluded)]
+    counted = opinions[~opinions["worker"].isin(excluded)]
     fault = (
         f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed "
         "too many gold tasks"
     )
-    require(
-        (kept["check"] == "none").any(),
-        files[0],
-        fault,
-        f"ask more people, or lower keep ({keep:g})",
-    )
-    numbered = workers.assign(worker=np.arange(1, len(workers) + 1)).round(DECIMALS)
-    return kept, numbered, dict(sorted(records.items()))
+    remedy = f"ask more people, or lower keep ({keep:g})"
+    require((counted["check"] == "none").any(), files[0], fault, remedy)
+    # Numbers, so that artifacts do not name the workers.
+    numbered = workers.assign(worker=np.arange(1, len(workers) + 1))
+    return counted, numbered.round(DECIMALS), dict(sorted(records.items()))
+
+
+def _log_problems(problems: Sequence[str]) -> None:
+    for problem in problems[:MAX_WARNINGS]:
+        log.warning("warning: %s", problem)
+    for problem in problems[MAX_WARNINGS:]:
+        log.debug("skipped: %s", problem)
+    if problems:
+        log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
 
 
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
@@ -123,20 +163,18 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     ignored. ``opinions`` are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
+    # Repeats would count a task twice.
     counted = opinions[opinions["check"] == "none"]
-    table = table.join(
-        counted.groupby("task_id")["value"].agg(answers="size", share="mean"), on="task_id"
-    )
+    values = counted.groupby("task_id")["value"].agg(answers="size", share="mean")
+    table = table.join(values, on="task_id")
+    # Tasks without answers stay in the table.
     table["answers"] = table["answers"].fillna(0).astype(int)
-    names, columns = (
-        {"match": ("yes", "no"), "caption": ("prompt", "other")},
-        ["kind", "a", "b", "share"],
-    )
-    won = [
-        names.get(kind, (a, b))[int(share < 0.5)]
-        for kind, a, b, share in table[columns].itertuples(index=False)
-    ]
-    majority = pd.Series(won, table.index, dtype=object).mask(table["share"] == 0.5, TIE)
+    winners = []
+    for row in table.itertuples():
+        one, zero = MAJORITY_NAMES.get(row.kind, (row.a, row.b))
+        winners.append(one if row.share >= 0.5 else zero)
+    majority = pd.Series(winners, table.index, dtype=object)
+    majority = majority.mask(table["share"] == 0.5, TIE)
     return table.assign(majority=majority.where(table["share"].notna(), None))
 
 
@@ -154,30 +192,24 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
-    sides = study.assign(generator=study["a"], against=study["b"].fillna(""))
-    compared = sides[sides["kind"] == "perceptual"]
+    # Tasks about one generator's images are against none.
+    forward = study.assign(generator=study["a"], against=study["b"].fillna(""))
+    compared = forward[forward["kind"] == "perceptual"]
+    # The same answers from the other generator's view.
     reverse = compared.assign(
         generator=compared["b"], against=compared["a"], value=1 - compared["value"]
     )
-    sides = pd.concat([sides, reverse, *(side.assign(against=ALL) for side in (compared, reverse))])
+    # Once more against all other generators together.
+    against_all = [compared.assign(against=ALL), reverse.assign(against=ALL)]
+    views = pd.concat([forward, reverse, *against_all])
     rows = []
-    for names, answers in with_all_splits(sides).groupby(["kind", "generator", "against", "split"]):
-        images, values = answers["image_id"].to_numpy(str), answers["value"].to_numpy(float)
-        estimate = interval.share(
-            images, values, np.ones(len(values)), resamples, rng(seed, "analyze", *names)
-        )
+    for names, answers in with_all_splits(views).groupby(["kind", "generator", "against", "split"]):
+        images = answers["image_id"].to_numpy(str)
+        values = answers["value"].to_numpy(float)
+        weights = np.ones(len(values))
+        generator = rng(seed, "analyze", *names)
+        estimate = interval.share(images, values, weights, resamples, generator)
+        interval_columns = (estimate.value, estimate.low, estimate.high)
         counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
-        rows.append((*names, estimate.value, estimate.low, estimate.high, *counts))
-    columns = [
-        "kind",
-        "generator",
-        "against",
-        "split",
-        "share",
-        "low",
-        "high",
-        "answers",
-        "tasks",
-        "images",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+        rows.append((*names, *interval_columns, *counts))
+    return pd.DataFrame(rows, columns=PREFERENCE_COLUMNS)

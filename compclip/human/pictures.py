@@ -48,18 +48,16 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     """Return the picture with its ``TILES`` by ``TILES`` tiles shuffled, so that it does not look
     real.
     """
+    # Square and a multiple of the tiles; it gets its own size again at the end.
     size = max(TILES, min(image.size) // TILES * TILES)
     pixels = np.asarray(image.resize((size, size)))
-    side = size // TILES
-    tiles = (
-        pixels.reshape(TILES, side, TILES, side, 3)
-        .swapaxes(1, 2)
-        .reshape(TILES * TILES, side, side, 3)
-    )
-    mixed = (
-        tiles[generator.permutation(len(tiles))].reshape(TILES, TILES, side, side, 3).swapaxes(1, 2)
-    )
-    return Image.fromarray(mixed.reshape(size, size, 3)).resize(image.size)
+    tile = size // TILES
+    grid = pixels.reshape(TILES, tile, TILES, tile, 3).swapaxes(1, 2)
+    tiles = grid.reshape(TILES * TILES, tile, tile, 3)
+    shuffled = tiles[generator.permutation(len(tiles))]
+    grid = shuffled.reshape(TILES, TILES, tile, tile, 3)
+    pixels = grid.swapaxes(1, 2).reshape(size, size, 3)
+    return Image.fromarray(pixels).resize(image.size)
 
 
 def drawn(color: str, shape: str) -> Image.Image:
@@ -75,7 +73,6 @@ def drawn_text(color: str, shape: str) -> str:
 
 def random_drawings(generator: np.random.Generator) -> list[tuple[str, str]]:
     """Return three drawings that differ in color and shape."""
-    colors, shapes = (
-        generator.permutation(list(names)).tolist() for names in (DRAWN_COLORS, DRAWN_SHAPES)
-    )
+    colors = generator.permutation(list(DRAWN_COLORS)).tolist()
+    shapes = generator.permutation(list(DRAWN_SHAPES)).tolist()
     return list(zip(colors, shapes, strict=True))

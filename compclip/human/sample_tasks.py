@@ -9,8 +9,10 @@ Interface: appendix 1.2, figures 1 to 3.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,25 +36,30 @@ def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame
     """Shuffle rows so that each image, and likewise each pair, occurs once before any occurs
     twice.
     """
-    mixed = rows.iloc[generator.permutation(len(rows))]
-    image = mixed.groupby("image_id").cumcount()
-    pair = mixed.groupby([image, mixed["pair"].fillna("")]).cumcount()
-    return mixed.iloc[np.lexsort((np.arange(len(mixed)), pair, image))]
+    shuffled = rows.iloc[generator.permutation(len(rows))]
+    image_turn = shuffled.groupby("image_id").cumcount()
+    pairs = shuffled["pair"].fillna("")
+    # Pairs take turns within a turn of the images.
+    pair_turn = shuffled.groupby([image_turn, pairs]).cumcount()
+    # The last key of lexsort is the first to sort by.
+    order = np.lexsort((np.arange(len(shuffled)), pair_turn, image_turn))
+    return shuffled.iloc[order]
 
 
 def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> list[int]:
     """Return how many of ``total`` tasks each cell gives: equal numbers, up to its size; the
     remainder is drawn.
     """
-    given = np.zeros(len(sizes), int)
-    while (left := min(total, sum(sizes)) - int(given.sum())) > 0:
-        open_cells = np.flatnonzero(given < sizes)
-        given[
-            open_cells
-            if len(open_cells) <= left
-            else generator.choice(open_cells, left, replace=False)
-        ] += 1
-    return given.tolist()
+    counts = np.zeros(len(sizes), int)
+    remaining = min(total, sum(sizes))
+    while remaining > 0:
+        # In each round, every cell that has tasks left gives one.
+        giving = np.flatnonzero(counts < sizes)
+        if len(giving) > remaining:
+            giving = generator.choice(giving, remaining, replace=False)
+        counts[giving] += 1
+        remaining -= len(giving)
+    return counts.tolist()
 
 
 class Cell(NamedTuple):
@@ -69,26 +76,22 @@ def correctness_cells(
     """Return a cell for each split and generator, and counts of skipped images; ``entries`` as in
     ``entries_of``.
     """
-    cells, skipped = [], Counter[str]()
+    cells = []
+    skipped = Counter[str]()
     if kind == "caption":
         skipped["no other caption"] += int(entries["other"].isna().sum())
         entries = entries[entries["other"].notna()]
     for (split, name), rows in entries.groupby(["split", "generator"]):
+        generator = rng(seed, "sample_tasks", kind, split, name)
         tasks = []
-        for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).to_dict("records"):
-            texts, right = (
-                ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
-            )
-            tasks.append(
-                Task(
-                    kind,
-                    (Picture(row["path"]),),
-                    texts,
-                    right=right,
-                    prompt=row,
-                    generators=(name,),
-                )
-            )
+        for row in in_turns(rows, generator).to_dict("records"):
+            pictures = (Picture(row["path"]),)
+            task = Task(kind, pictures, (row["text"],), prompt=row, generators=(name,))
+            if kind == "caption":
+                # The prompt's own caption is first until the sides are reversed.
+                texts = (row["text"], row["other"])
+                task = replace(task, texts=texts, right="1")
+            tasks.append(task)
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
 
@@ -101,23 +104,25 @@ def perceptual_cells(
 
     ``content`` hashes a file's bytes; two equal images give no task.
     """
-    cells, skipped = [], Counter[str]()
-    for split, of_split in entries.groupby("split"):
-        by_generator = dict(tuple(of_split.groupby("generator")))
+    cells = []
+    skipped = Counter[str]()
+    for split, split_entries in entries.groupby("split"):
+        by_generator = dict(tuple(split_entries.groupby("generator")))
         for a, b in combinations(sorted(by_generator), 2):
-            others = by_generator[b][[*PROMPT_COLUMNS, "path"]]
-            both = by_generator[a].merge(others, on=PROMPT_COLUMNS, suffixes=("", "_b"))
+            first = by_generator[a]
+            second = by_generator[b][[*PROMPT_COLUMNS, "path"]]
+            compared = first.merge(second, on=PROMPT_COLUMNS, suffixes=("", "_b"))
+            generator = rng(seed, "sample_tasks", "perceptual", split, a, b)
             # enough for the cell even if it must replace all others
-            rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(
-                COMPARED_PER_TASK * wanted
-            )
+            rows = in_turns(compared, generator).head(COMPARED_PER_TASK * wanted)
             tasks = []
             for row in rows.to_dict("records"):
-                if content(row["path"]) == content(row["path_b"]):
+                is_same = content(row["path"]) == content(row["path_b"])
+                if is_same:
                     skipped["two generators' images are the same"] += 1
-                else:
-                    pictures = (Picture(row["path"]), Picture(row["path_b"]))
-                    tasks.append(Task("perceptual", pictures, prompt=row, generators=(a, b)))
+                    continue
+                pictures = (Picture(row["path"]), Picture(row["path_b"]))
+                tasks.append(Task("perceptual", pictures, prompt=row, generators=(a, b)))
             cells.append(Cell(split, (a, b), tasks))
     return cells, skipped
 
@@ -131,26 +136,42 @@ def gold_task(
     The image is the real one, if there is one in ``real``, of a task on the page; ``stream`` names
     the random stream that shuffles its tiles.
     """
-    like = page[int(generator.integers(len(page)))]
-    first = bool(generator.integers(2))
+    # Like the page's own tasks, so that it does not stand out.
+    model = page[int(generator.integers(len(page)))]
+    is_first_right = bool(generator.integers(2))
     if kind == "perceptual":
-        source = real.get(like.prompt["image_id"], like.pictures[0].path)
-        task = Task(
-            kind,
-            (Picture(source), Picture(source, broken_by=f"{kind} {stream}")),
-            check="gold",
-            right="1",
-        )
-        return task if first else task.reversed()
-    drawings = random_drawings(generator)
-    true, false = (drawn_text(*drawing) for drawing in drawings[:2])
-    picture = (Picture(drawing=drawings[0]),)
+        # Without a real image, the generated one that the task on the page shows.
+        shown_path = model.pictures[0].path
+        path = real.get(model.prompt["image_id"], shown_path)
+        pair = (Picture(path), Picture(path, broken_by=f"{kind} {stream}"))
+        task = Task(kind, pair, check="gold", right="1")
+        return task if is_first_right else task.reversed()
+    # They differ in color and shape, so that the wrong text is wrong in both.
+    shown, absent, _ = random_drawings(generator)
+    pictures = (Picture(drawing=shown),)
+    true_text = drawn_text(*shown)
+    false_text = drawn_text(*absent)
     if kind == "match":
-        return Task(
-            kind, picture, (true if first else false,), check="gold", right="yes" if first else "no"
-        )
-    task = Task(kind, picture, (true, false), check="gold", right="1")
-    return task if first else task.reversed()
+        if is_first_right:
+            return Task(kind, pictures, (true_text,), check="gold", right="yes")
+        return Task(kind, pictures, (false_text,), check="gold", right="no")
+    task = Task(kind, pictures, (true_text, false_text), check="gold", right="1")
+    return task if is_first_right else task.reversed()
+
+
+def deal(
+    cells: Sequence[Cell], counts: Sequence[int], generator: np.random.Generator
+) -> list[Task]:
+    """Return ``counts`` tasks of the cells in turns, each cell's sides reversed in every other."""
+    turns = list[tuple[int, Task]]()
+    for cell, count in zip(cells, counts, strict=True):
+        # As many on each side, up to one, in random order.
+        is_reversed = generator.permutation(np.arange(count) % 2).astype(bool)
+        for turn, (task, reverse) in enumerate(zip(cell.tasks[:count], is_reversed, strict=True)):
+            turns.append((turn, task.reversed() if reverse else task))
+    # Sorted by turn, and random within a turn, so that each cell is spread over all pages.
+    shuffled = [turns[i] for i in generator.permutation(len(turns))]
+    return [task for _, task in sorted(shuffled, key=itemgetter(0))]
 
 
 def sample_tasks(
@@ -174,36 +195,30 @@ def sample_tasks(
         The pages of each kind; the numbers of chosen and possible tasks of each cell; and why
         images were skipped.
     """
-    pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
+    pages = dict[str, list[Page]]()
+    cell_counts = list[dict[str, Any]]()
+    all_skipped = Counter[str]()
     for kind in KINDS:
         wanted = getattr(sampling, kind)
         if not wanted:
             continue
+        # The two kinds of correctness show one image, and so have other cells.
         if kind == "perceptual":
             cells, skipped = perceptual_cells(entries, wanted, content, seed)
         else:
             cells, skipped = correctness_cells(kind, entries, seed)
         all_skipped.update(skipped)
-        generator, turns = rng(seed, "sample_tasks", kind), list[tuple[int, Task]]()
-        for cell, n in zip(
-            cells, allot([len(cell.tasks) for cell in cells], wanted, generator), strict=True
-        ):
-            # the sides of every other task are reversed
-            reverse = generator.permutation(np.arange(n) % 2).astype(bool)
-            turns += enumerate(
-                task.reversed() if r else task
-                for task, r in zip(cell.tasks[:n], reverse, strict=True)
-            )
-            about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
-            given.append({**about, "tasks": n, "of": len(cell.tasks)})
-        # each cell is spread over all pages
-        order = [turns[i] for i in generator.permutation(len(turns))]
-        dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-        pages_of[kind] = make_pages(
-            dealt, TASKS_PER_PAGE, partial(gold_task, kind, real, generator), generator
-        )
-        if len(dealt) < wanted:
-            log.warning("warning: %s: %d tasks of %d", kind, len(dealt), wanted)
+        generator = rng(seed, "sample_tasks", kind)
+        sizes = [len(cell.tasks) for cell in cells]
+        counts = allot(sizes, wanted, generator)
+        tasks = deal(cells, counts, generator)
+        for cell, count in zip(cells, counts, strict=True):
+            name = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
+            cell_counts.append({**name, "tasks": count, "of": len(cell.tasks)})
+        gold = partial(gold_task, kind, real, generator)
+        pages[kind] = make_pages(tasks, TASKS_PER_PAGE, gold, generator)
+        if len(tasks) < wanted:
+            log.warning("warning: %s: %d tasks of %d", kind, len(tasks), wanted)
     remedy = "see human.generators, human.splits and each kind's number of tasks"
-    require(any(map(any, pages_of.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
-    return pages_of, given, all_skipped
+    require(any(map(any, pages.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
+    return pages, cell_counts, all_skipped

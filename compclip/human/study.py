@@ -1,5 +1,7 @@
 """Tasks, their pages and table, and the tasks of their Label Studio projects."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,32 +37,49 @@ class Picture:
         if self.drawing:
             return drawn(*self.drawing)
         image = read_picture(folder / self.path)
-        return broken(image, rng(seed, "sample_tasks", self.broken_by)) if self.broken_by else image
+        if self.broken_by is None:
+            return image
+        return broken(image, rng(seed, "sample_tasks", self.broken_by))
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task that is not on a page yet."""
+    """A task that is not on a page yet.
+
+    Attributes:
+        repeat_of: the task that is asked again, of a check ``repeat``.
+        right: the correct answer, None if there is none.
+        prompt: has ``PROMPT_COLUMNS``; empty for gold tasks.
+    """
 
     kind: str
     pictures: tuple[Picture, ...]
     texts: tuple[str, ...] = ()
     check: str = "none"
-    of: "Task | None" = None
+    repeat_of: "Task | None" = None
     right: str | None = None
     prompt: Mapping[str, Any] = field(default_factory=dict)
     generators: tuple[str, ...] = ()
 
     def reversed(self) -> "Task":
         """Return the task with its sides in reverse order; a yes-or-no task has only one side."""
-        right = self.right and str(len(ALL_KINDS[self.kind].answers) + 1 - int(self.right))
-        pictures, texts, generators = self.pictures[::-1], self.texts[::-1], self.generators[::-1]
-        return replace(self, pictures=pictures, texts=texts, generators=generators, right=right)
+        right = self.right
+        if right is not None:
+            # Answers are numbered from 1.
+            right = str(len(ALL_KINDS[self.kind].answers) + 1 - int(right))
+        return replace(
+            self,
+            pictures=self.pictures[::-1],
+            texts=self.texts[::-1],
+            generators=self.generators[::-1],
+            right=right,
+        )
 
 
 Page = list[Task]
-# Numbers of gold tasks that are added to each page, and of tasks that are repeated on it.
-GOLD, REPEATS = 2, 2
+# Gold tasks that are added to each page, and tasks that are repeated on it.
+GOLD = 2
+REPEATS = 2
 
 
 def make_pages(
@@ -80,26 +99,35 @@ def make_pages(
         gold: makes a task with a known answer for a page, given the page's tasks and a name that no
             other one has.
     """
-    pages, count = [], -(-len(tasks) // size)
+    pages = []
+    count = math.ceil(len(tasks) / size)
     for number in range(count):
+        # Every count-th task, so that each page has tasks from the whole sequence.
         page = list(tasks[number::count])
-        checks = [gold(page, f"{number + 1} {i}") for i in range(GOLD)]
+        gold_tasks = [gold(page, f"{number + 1} {i}") for i in range(GOLD)]
         order = [page[i] for i in generator.permutation(len(page))]
+        # Of the first half, so that other tasks are between a task and its repeat.
         repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
-        asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
-        for task in checks:
-            order.insert(int(generator.integers(1, len(order) + 1)), task)
-        for task in asked_again:
-            order.insert(int(generator.integers(-(-2 * len(order) // 3), len(order) + 1)), task)
+        repeats = [
+            replace(order[i].reversed(), check="repeat", repeat_of=order[i]) for i in repeated
+        ]
+        for task in gold_tasks:
+            # Not first: a page begins with a task of the study.
+            position = int(generator.integers(1, len(order) + 1))
+            order.insert(position, task)
+        for task in repeats:
+            # The page has grown, so the last third is another one each time.
+            last_third = math.ceil(2 * len(order) / 3)
+            position = int(generator.integers(last_third, len(order) + 1))
+            order.insert(position, task)
         pages.append(order)
     return pages
 
 
 def check_counts(pages: Sequence[Page]) -> dict[str, int]:
-    return {
-        "pages": len(pages),
-        **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS},
-    }
+    """Return the numbers of pages and, by check, of their tasks."""
+    counts = Counter(task.check for page in pages for task in page)
+    return {"pages": len(pages), **{check: counts[check] for check in CHECKS}}
 
 
 def task_table(
@@ -111,34 +139,38 @@ def task_table(
     and the texts.
     """
     rows = []
-    for kind, of_kind in pages.items():
-        for batch, page in enumerate(of_kind, 1):
+    for kind, kind_pages in pages.items():
+        for batch, page in enumerate(kind_pages, 1):
+            # By identity: a repeat has the task that it repeats, which is before it on the page.
             names: dict[int, str] = {}
-            for place, task in enumerate(page, 1):
+            for position, task in enumerate(page, 1):
                 pictures = [files[picture] for picture in task.pictures]
-                digits = key(*study, "task", kind, batch, place, *pictures, *task.texts).hex()[:15]
+                content = [*pictures, *task.texts]
+                digits = key(*study, "task", kind, batch, position, *content).hex()[:15]
                 # A letter first: a spreadsheet reads 12e4 as a number.
                 names[id(task)] = f"t{digits}"
-                row = dict.fromkeys(TASKS.columns) | {
-                    name: task.prompt.get(name) for name in PROMPT_COLUMNS
-                }
-                for column, values in (
-                    ("generator", task.generators),
-                    ("picture", pictures),
-                    ("text", task.texts),
-                ):
-                    row |= {f"{column}_{i}": value for i, value in enumerate(values, 1)}
-                row |= {"task_id": names[id(task)], "of": names[id(task.of)] if task.of else None}
-                row |= {
-                    "kind": kind,
-                    "check": task.check,
-                    "batch": batch,
-                    "place": place,
-                    "right": task.right,
-                }
+                row = _task_row(task, pictures)
+                row |= {"task_id": names[id(task)], "batch": batch, "place": position}
+                if task.repeat_of is not None:
+                    row["of"] = names[id(task.repeat_of)]
                 rows.append(row)
+    # Columns that a kind does not use are null.
     table = pd.DataFrame(rows, columns=list(TASKS.columns))
     return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
+
+
+def _task_row(task: Task, pictures: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of ``TASKS`` that do not depend on the page."""
+    row: dict[str, Any] = {name: task.prompt.get(name) for name in PROMPT_COLUMNS}
+    row |= {"kind": task.kind, "check": task.check, "right": task.right}
+    row |= _numbered("generator", task.generators)
+    row |= _numbered("picture", pictures)
+    row |= _numbered("text", task.texts)
+    return row
+
+
+def _numbered(column: str, values: Sequence[str]) -> dict[str, str]:
+    return {f"{column}_{number}": value for number, value in enumerate(values, 1)}
 
 
 def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:
@@ -149,16 +181,16 @@ def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> l
     configuration.
     """
     columns = shown_columns(tasks["kind"].iloc[0])
-    return [
-        {
-            "data": {"task_id": row["task_id"]}
-            | ({"consent": consent} if consent else {})
-            | {
-                name: data_uri((pictures / row[name]).read_bytes())
-                if name.startswith("picture")
-                else row[name]
-                for name in columns
-            }
-        }
-        for row in tasks.sort_values(["batch", "place"]).to_dict("records")
-    ]
+    project = []
+    for row in tasks.sort_values(["batch", "place"]).to_dict("records"):
+        data = {"task_id": row["task_id"]}
+        if consent:
+            data["consent"] = consent
+        for name in columns:
+            if name.startswith("picture"):
+                # As a data URI, so that the project needs no other files.
+                data[name] = data_uri((pictures / row[name]).read_bytes())
+            else:
+                data[name] = row[name]
+        project.append({"data": data})
+    return project

@@ -109,7 +109,7 @@ def test_memorizer_draws_only_known_pairs(
     }
     known = Counter({pair: 1 + n % 7 for n, pair in enumerate(every) if pair not in unknown})
     scene = memorizer.paint(
-        stated, start(seed), dice(), known=known, favorite=memorizer.favorites(known)
+        stated, start(seed), dice(), pair_counts=known, favorite=memorizer.favorites(known)
     )
     for s in stated:
         if (s.value, s.part) not in unknown:

@@ -51,12 +51,13 @@ SALIENCE = {
     "throat": 2,
     "wing": 5,
 }
-# The number of facts in a caption, with cumulative fractions, and the number of parts drawn for
-# them.
+# Numbers of facts in a caption, with cumulative fractions; and parts that are drawn to state them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
+# Enough for the facts even if no part gets two, and no two parts share one.
 MOST_PARTS = 7
 BIRD_PHRASES = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
 HAVING = ("it has", "the bird has", "it also has")
+# Captions that describe no part, as some real ones.
 BARE = (
     "this bird is standing on the ground",
     "a picture of a bird that was drawn by hand",
@@ -91,6 +92,7 @@ class Adjective:
     """A word that states ``value`` of each part."""
 
     word: str
+    # several if parts share the adjective
     parts: tuple[str, ...]
     kind: str
     value: str
@@ -124,10 +126,12 @@ def synonym(dice: Dice, value: str) -> str:
 
 
 def _adjectives(mention: PartMention, dice: Dice) -> list[list[Adjective]]:
-    return [
-        [Adjective(synonym(dice, value), mention.parts, kind, value)]
-        for kind, value in mention.values
-    ]
+    """Return each adjective of a mention as a group of its own, for ``_join``."""
+    groups = []
+    for kind, value in mention.values:
+        word = synonym(dice, value)
+        groups.append([Adjective(word, mention.parts, kind, value)])
+    return groups
 
 
 def _nouns(mention: PartMention, dice: Dice) -> tuple[str, bool]:
@@ -135,7 +139,8 @@ def _nouns(mention: PartMention, dice: Dice) -> tuple[str, bool]:
     article).
     """
     chosen = [choice(dice, PART_NOUNS[part]) for part in mention.parts]
-    return " and ".join(noun for noun, _, _ in chosen), chosen[0][1]
+    _, is_plural, _ = chosen[0]
+    return " and ".join(noun for noun, _, _ in chosen), is_plural
 
 
 def _article(word: str) -> str:
@@ -146,7 +151,9 @@ def _join(groups: Sequence[Pieces], joint: str, last: str | None = None) -> Piec
     """Join groups by ``joint``, the last one by ``last`` if it is given."""
     pieces = list(groups[0])
     for number, group in enumerate(groups[1:], 2):
-        pieces += [joint if last is None or number < len(groups) else last, *group]
+        is_last = number == len(groups)
+        pieces.append(last if is_last and last is not None else joint)
+        pieces += group
     return pieces
 
 
@@ -155,30 +162,37 @@ def _phrase(mention: PartMention, dice: Dice) -> Pieces:
     breast and belly`.
     """
     adjectives = _adjectives(mention, dice)
-    nouns, plural = _nouns(mention, dice)
-    article = "" if plural else _article(adjectives[0][0].word)
-    return [article, *_join(adjectives, "and" if dice.chance(0.2) else ""), nouns]
+    nouns, is_plural = _nouns(mention, dice)
+    first_word = adjectives[0][0].word
+    article = "" if is_plural else _article(first_word)
+    joint = "and" if dice.chance(0.2) else ""
+    return [article, *_join(adjectives, joint), nouns]
 
 
 def _relative_clause(mention: PartMention, dice: Dice) -> Pieces:
     """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and
     yellow`.
     """
-    nouns, plural = _nouns(mention, dice)
-    subject = [nouns, "that are"] if plural else [_article(nouns), nouns, "that is"]
-    return [*subject, *_join(_adjectives(mention, dice), "and")]
+    # Drawn before the adjectives; another order would give other captions for a seed.
+    nouns, is_plural = _nouns(mention, dice)
+    subject = [nouns, "that are"] if is_plural else [_article(nouns), nouns, "that is"]
+    adjectives = _adjectives(mention, dice)
+    return [*subject, *_join(adjectives, "and")]
 
 
 def _clause(mention: PartMention, dice: Dice) -> Pieces:
     """Return a sentence about a part: `its bill is long and yellow`, `the wings are brown in
     color`.
     """
-    nouns, plural = _nouns(mention, dice)
+    nouns, is_plural = _nouns(mention, dice)
     adjectives = _adjectives(mention, dice)
-    is_color_alone = [kind for kind, _ in mention.values] == ["color"]
-    closing = "in color" if is_color_alone and dice.chance(0.3) else ""
+    kinds = [kind for kind, _ in mention.values]
+    # `in color` fits only an adjective of color that stands alone.
+    is_color = kinds == ["color"]
+    closing = "in color" if is_color and dice.chance(0.3) else ""
     determiner = dice.pick(("its", "the"))
-    return [determiner, nouns, "are" if plural else "is", *_join(adjectives, "and"), closing]
+    verb = "are" if is_plural else "is"
+    return [determiner, nouns, verb, *_join(adjectives, "and"), closing]
 
 
 def _list(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
@@ -187,20 +201,49 @@ def _list(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
     style = dice.pick(("and", "", "", ","))
     if style == "," and len(phrases) > 2:
         return _join(phrases, ",", ", and")
-    return _join(phrases, "and" if style == "and" else "", "and")
+    joint = "and" if style == "and" else ""
+    return _join(phrases, joint, "and")
+
+
+def _list_except(excluded: PartMention, mentions: Sequence[PartMention], dice: Dice) -> Pieces:
+    return _list([mention for mention in mentions if mention != excluded], dice)
 
 
 def _render(pieces: Pieces) -> SketchCaption:
-    text, facts = "", list[SketchFact]()
+    """Write pieces as a text, without a blank before a comma, and locate its facts."""
+    text = ""
+    facts = list[SketchFact]()
     for piece in pieces:
         word = piece if isinstance(piece, str) else piece.word
-        start = len(text) + bool(text and word and not word.startswith(","))
-        text = text.ljust(start) + word
+        if text and word and not word.startswith(","):
+            text += " "
+        start = len(text)
+        text += word
         if isinstance(piece, Adjective):
-            facts += [
-                SketchFact(part, piece.kind, piece.value, start, len(text)) for part in piece.parts
-            ]
+            for part in piece.parts:
+                facts.append(SketchFact(part, piece.kind, piece.value, start, len(text)))
     return SketchCaption(text, tuple(facts))
+
+
+def _take_mention(remaining: list[str], scene: Scene, missing: int, dice: Dice) -> PartMention:
+    """Take the first of the ``remaining`` parts, and choose at most ``missing`` facts about it."""
+    part = remaining.pop(0)
+    color = scene[f"{part}:color"]
+    shape = scene.get(f"{part}:shape")
+    assert color is not None
+    # An ordinary shape is never mentioned, other shapes usually are.
+    if shape is not None and dice.chance(0.8):
+        # Color and shape together: `a long yellow bill`.
+        if missing > 1 and dice.chance(0.65):
+            return PartMention((part,), (("shape", shape), ("color", color)))
+        return PartMention((part,), (("shape", shape),))
+    if missing > 1:
+        # Two parts of one color share the adjective: `a white breast and belly`.
+        twins = [other for other in remaining if scene[f"{other}:color"] == color]
+        if twins and dice.chance(0.5):
+            remaining.remove(twins[0])
+            return PartMention((part, twins[0]), (("color", color),))
+    return PartMention((part,), (("color", color),))
 
 
 def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
@@ -208,63 +251,63 @@ def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
     facts.
     """
     wanted = dice.weighted(*FACTS)
-    order = dice.several(PARTS, [SALIENCE[p] for p in PARTS], MOST_PARTS)
-    mentions, stated = list[PartMention](), 0
-    while order and stated < wanted:
-        parts: tuple[str, ...] = (order.pop(0),)
-        color, shape = scene[f"{parts[0]}:color"], scene.get(f"{parts[0]}:shape")
-        assert color is not None
-        values: tuple[tuple[str, str], ...] = (("color", color),)
-        # An ordinary shape is never mentioned, other shapes usually are.
-        if shape is not None and dice.chance(0.8):
-            is_both = wanted - stated > 1 and dice.chance(0.65)
-            values = (("shape", shape), *(values if is_both else ()))
-        elif wanted - stated > 1:
-            twins = [part for part in order if scene[f"{part}:color"] == color]
-            if twins and dice.chance(0.5):
-                order.remove(twins[0])
-                parts = (*parts, twins[0])
-        mentions.append(PartMention(parts, values))
-        stated += len(parts) * len(values)
+    salience = [SALIENCE[part] for part in PARTS]
+    remaining = dice.several(PARTS, salience, MOST_PARTS)
+    mentions = list[PartMention]()
+    facts = 0
+    while remaining and facts < wanted:
+        mention = _take_mention(remaining, scene, wanted - facts, dice)
+        mentions.append(mention)
+        # An adjective that two parts share states a fact about each.
+        facts += len(mention.parts) * len(mention.values)
     return mentions
 
 
-def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
-    """Return a caption of ``scene``; a few captions do not describe parts.
+def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
+    """Return a sentence of a random form that makes all statements.
 
     A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings`
     is not English, and `blue feet and eyes that are red` is ambiguous.
     """
+    # Only a single part is the subject of a clause; two parts that share an adjective are listed.
+    single = [mention for mention in mentions if len(mention.parts) == 1]
+    bird = dice.pick(BIRD_PHRASES)
+    form = dice.unit()
+    if form < 0.25 and single:
+        # `this bird has wings that are brown and has a long bill`
+        pieces = [bird, "has", *_relative_clause(single[0], dice)]
+        if len(mentions) > 1:
+            link = dice.pick(("and has", "and it has"))
+            pieces += [link, *_list_except(single[0], mentions, dice)]
+        return pieces
+    if form < 0.45 and single and len(mentions) > 1:
+        listed = _list_except(single[-1], mentions, dice)
+        # `the bird has a long bill and it has wings that are brown`
+        if dice.chance(0.4):
+            return [bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)]
+        # `a bird has a long bill while its wings are brown in color`
+        link = dice.pick(("while", ", and"))
+        return [bird, "has", *listed, link, *_clause(single[-1], dice)]
+    if form < 0.55 and single and len(mentions) > 1:
+        listed = _list_except(single[0], mentions, dice)
+        # `its wings are brown and it also has a long bill`
+        clause = _clause(single[0], dice)
+        return [*clause, "and", dice.pick(HAVING), *listed]
+    if form < 0.65 and len(single) == len(mentions):
+        # `its wings are brown and the bill is long`; more than two are separated by commas.
+        clauses = [_clause(mention, dice) for mention in mentions]
+        joint = "and" if len(mentions) < 3 else ", and"
+        return _join(clauses, joint)
+    if dice.chance(0.6):
+        opening = f"{bird} has"
+    else:
+        opening = dice.pick(("a bird with", "this is a bird with"))
+    return [opening, *_list(mentions, dice)]
+
+
+def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
+    """Return a caption of ``scene``; a few captions do not describe parts."""
     if dice.chance(0.03):
         return _render([dice.pick(BARE)])
     mentions = _mentions(scene, dice)
-    # Only a single part is the subject of a clause; two parts that share an adjective are listed.
-    single = [m for m in mentions if len(m.parts) == 1]
-    bird = dice.pick(BIRD_PHRASES)
-    frame = dice.unit()
-    if frame < 0.25 and single:
-        rest = [m for m in mentions if m != single[0]]
-        pieces = [bird, "has", *_relative_clause(single[0], dice)]
-        if rest:
-            pieces += [dice.pick(("and has", "and it has")), *_list(rest, dice)]
-        return _render(pieces)
-    if frame < 0.45 and single and len(mentions) > 1:
-        listed = _list([m for m in mentions if m != single[-1]], dice)
-        if dice.chance(0.4):
-            return _render(
-                [bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)]
-            )
-        return _render(
-            [bird, "has", *listed, dice.pick(("while", ", and")), *_clause(single[-1], dice)]
-        )
-    if frame < 0.55 and single and len(mentions) > 1:
-        listed = _list([m for m in mentions if m != single[0]], dice)
-        return _render([*_clause(single[0], dice), "and", dice.pick(HAVING), *listed])
-    if frame < 0.65 and len(single) == len(mentions):
-        return _render(
-            _join([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and")
-        )
-    opening = (
-        f"{bird} has" if dice.chance(0.6) else dice.pick(("a bird with", "this is a bird with"))
-    )
-    return _render([opening, *_list(mentions, dice)])
+    return _render(_sentence(mentions, dice))

@@ -66,12 +66,14 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
     """Count the scenes with each value of each attribute; ordinary shapes, which captions omit, are
     not counted.
     """
+    # With zeros, so that the values keep their order, by which wrong ones are drawn.
     counts: dict[str, dict[str, int]] = {
         name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()
     }
     for scene in scenes:
         for name, count in counts.items():
-            if (value := scene[name]) is not None:
+            value = scene[name]
+            if value is not None:
                 count[value] += 1
     return counts
 
@@ -81,10 +83,8 @@ def describe_scene(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[S
 
     Wrong values are drawn by their frequency, so that rarity does not reveal them.
     """
-    return [
-        Sentence(FIRST_SENTENCE),
-        *(_describe_part(part, scene, frequencies, dice) for part in ORDER),
-    ]
+    sentences = [_describe_part(part, scene, frequencies, dice) for part in ORDER]
+    return [Sentence(FIRST_SENTENCE), *sentences]
 
 
 def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
@@ -92,50 +92,65 @@ def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
     their order.
     """
     texts = [sentence.text for sentence in sentences if sentence.part]
-    kept = dice.several(range(len(texts)), [1.0] * len(texts), SHORT)
-    return " ".join(texts[place] for place in sorted(kept))
+    chosen = dice.several(range(len(texts)), [1.0] * len(texts), SHORT)
+    return " ".join(texts[index] for index in sorted(chosen))
 
 
 def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
     """Return the description up to each sentence, and the same ending with that sentence's
     negative, if it has one.
     """
-    texts, before = list[tuple[str, str | None]](), ""
+    descriptions = list[tuple[str, str | None]]()
+    beginning = ""
     for sentence in sentences:
-        texts.append((before + sentence.text, sentence.negative and before + sentence.negative))
-        before += f"{sentence.text} "
-    return texts
+        negative = beginning + sentence.negative if sentence.negative else None
+        descriptions.append((beginning + sentence.text, negative))
+        beginning += f"{sentence.text} "
+    return descriptions
+
+
+def _wrong_value(attribute: str, value: str, frequencies: Frequencies, dice: Dice) -> str:
+    """Draw another value than ``value`` by its frequency."""
+    weights = {
+        wrong: count for wrong, count in frequencies[attribute].items() if wrong != value and count
+    }
+    if not weights:
+        # All birds of the data set have the same value, so any other value is used.
+        weights = {wrong: 1 for wrong in ATTRIBUTES[attribute] if wrong != value}
+    cumulative = list(accumulate(weights.values()))
+    return dice.weighted(list(weights), cumulative)
 
 
 def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice) -> Sentence:
-    values = {
-        kind: value
-        for kind in ATTRIBUTE_KINDS
-        if (value := scene.get(f"{part}:{kind}")) is not None
-    }
+    values = dict[str, str]()
+    for kind in ATTRIBUTE_KINDS:
+        value = scene.get(f"{part}:{kind}")
+        if value is not None:
+            values[kind] = value
     kind = dice.pick(list(values))
-    others = {
-        value: n
-        for value, n in frequencies[f"{part}:{kind}"].items()
-        if value != values[kind] and n
-    }
-    # If all birds of the data set have the same value, any other value is used.
-    others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
-    wrong = dice.weighted(list(others), list(accumulate(others.values())))
-    form = dice.pick(TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE)
-    noun, plural, _ = choice(dice, PART_NOUNS[part])
+    wrong = _wrong_value(f"{part}:{kind}", values[kind], frequencies, dice)
+    has_two_phrases = len(values) > 1 and dice.chance(0.15)
+    form = dice.pick(TWO_PHRASES if has_two_phrases else ONE_PHRASE)
+    noun, is_plural, _ = choice(dice, PART_NOUNS[part])
+    # One synonym a value, so that the two sentences differ in one word alone.
     words = {value: synonym(dice, value) for value in (*values.values(), wrong)}
-    right, false = (
-        _fill(form, {k: words[v] for k, v in stated.items()}, noun, plural)
-        for stated in (values, {**values, kind: wrong})
-    )
-    return Sentence(right, false, part, kind, values[kind], wrong)
+    true_words = {kind: words[value] for kind, value in values.items()}
+    false_words = {**true_words, kind: words[wrong]}
+    text = _fill(form, true_words, noun, is_plural)
+    # The same form, noun and synonyms, so that only the detail tells them apart.
+    negative = _fill(form, false_words, noun, is_plural)
+    return Sentence(text, negative, part, kind, values[kind], wrong)
 
 
-def _fill(form: str, words: Mapping[str, str], noun: str, plural: bool) -> str:
+def _fill(form: str, words: Mapping[str, str], noun: str, is_plural: bool) -> str:
     """Fill a sentence with words by kind; shapes precede colors, as in `a long yellow bill`."""
     adjectives = " ".join(words[kind] for kind in reversed(ATTRIBUTE_KINDS) if kind in words)
-    given = {"a": "{a}", "adjectives": adjectives, "noun": noun, "is": "are" if plural else "is"}
-    sentence = form.format_map({**words, **given})
+    verb = "are" if is_plural else "is"
+    # The article stays a field, because it depends on the word that follows it.
+    sentence = form.format_map(
+        {**words, "a": "{a}", "adjectives": adjectives, "noun": noun, "is": verb}
+    )
+    if is_plural:
+        return sentence.replace("{a}", "")
     next_word = sentence.partition("{a}")[2]
-    return sentence.replace("{a}", "" if plural else "an " if next_word[0] in "aeiou" else "a ")
+    return sentence.replace("{a}", "an " if next_word[0] in "aeiou" else "a ")

@@ -9,7 +9,6 @@ import io
 import math
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -44,7 +43,9 @@ BACKGROUNDS = (
     (198, 204, 206),
 )
 
+# Darker than any color of an eye.
 PUPIL = (12, 12, 12)
+# Parts that get only a thin outline.
 SLIGHT = ("tarsus", "foot", "eye")
 
 Points = tuple[tuple[float, float], ...]
@@ -86,26 +87,36 @@ def arc(
     """Return points on an ellipse; angles in degrees, clockwise from the right, because y grows
     downward.
     """
-    steps = n if abs(stop - start) >= 360 else n + 1
-    angles = (math.radians(start + (stop - start) * i / n) for i in range(steps))
-    return tuple((x + rx * math.cos(a), y + ry * math.sin(a)) for a in angles)
+    # A whole ellipse does not repeat its first point.
+    is_closed = abs(stop - start) >= 360
+    steps = n if is_closed else n + 1
+    points = []
+    for i in range(steps):
+        angle = math.radians(start + (stop - start) * i / n)
+        points.append((x + rx * math.cos(angle), y + ry * math.sin(angle)))
+    return tuple(points)
 
 
 def strip(path: Points, widths: tuple[float, ...]) -> Points:
     """Return the outline of a band along ``path``, with a width for each point."""
     line = np.array(path)
-    along = np.gradient(line, axis=0)
-    across = np.stack([-along[:, 1], along[:, 0]], 1) / np.linalg.norm(along, axis=1, keepdims=True)
-    half = np.array(widths)[:, None] / 2
-    return tuple(
-        map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist())
-    )
+    tangents = np.gradient(line, axis=0)
+    normals = np.stack([-tangents[:, 1], tangents[:, 0]], 1)
+    normals = normals / np.linalg.norm(tangents, axis=1, keepdims=True)
+    half_widths = np.array(widths)[:, None] / 2
+    left = line + normals * half_widths
+    right = line - normals * half_widths
+    # Back along the second edge, so that the outline does not cross itself.
+    outline = np.concatenate([left, right[::-1]])
+    return tuple(map(tuple, outline.tolist()))
 
 
 BODY_ELLIPSE = (42.0, 51.0, 23.0, 17.0)
+# The first leg's hip, and how far the second one is in front of it.
 HIP = (33.0, 66.0)
 STRIDE = 18.0
 
+# The outlines of each part by shape, None the ordinary one. Parts without shapes follow.
 BILL: dict[str | None, Points] = {
     None: ((73, 25), (85, 30), (86, 32.5), (73, 37)),
     "long": ((73, 26.5), (96, 30), (96, 33), (73, 36)),
@@ -177,6 +188,7 @@ BELLY: dict[str | None, Points] = {
     "pointed": ((23, 60), (61, 60), (53, 68), (43, 80), (33, 68)),
     "small": arc(42, 63.5, 7.5, 4.5),
 }
+# The eye and its pupil.
 EYE: dict[str | None, tuple[Points, Points]] = {
     None: (arc(66, 28.5, 5.2, 5.2), arc(66.5, 28.5, 1.8, 1.8, n=12)),
     "large": (arc(65, 29, 8.2, 8.2), arc(66.5, 29, 2.6, 2.6, n=12)),
@@ -192,6 +204,7 @@ LEG: dict[str | None, tuple[Points, float]] = {
     "thin": (strip(((0, 0), (0, 12)), (1.8, 1.8)), 12),
     "curved": (strip(((2, 0), (-4, 3), (-5, 7), (-2, 11), (2, 13)), (4.4, 4.4, 4.4, 4.4, 4.4)), 12),
 }
+# A foot, from the end of its leg.
 FOOT: dict[str | None, Points] = {
     None: ((-2.5, -1), (2.5, -1), (6, 3.5), (-3, 3.5)),
     "large": ((-4, -3), (4, -3), (9.5, 6), (-5, 6)),
@@ -205,26 +218,28 @@ BREAST: Points = (*arc(*BODY_ELLIPSE, -52, 52), (54, 58), (53, 45))
 NAPE = arc(51, 37, 6, 7.5)
 THROAT = arc(68, 44, 7, 6.5)
 HEAD = arc(63.0, 30.0, 13.0, 13.0)
+# Parts whose shape varies, in the order that ``_polygons`` takes them.
+STENCIL_PARTS = ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot")
 
 
-@cache
-def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
-    """Return all points of a bird, and the part and the slice of each polygon, from back to
-    front.
-    """
+def _shifted(points: Points, x: float, y: float) -> Points:
+    return tuple((x + px, y + py) for px, py in points)
+
+
+def _polygons(shapes: tuple[str | None, ...]) -> list[tuple[str, Points]]:
+    """Return the part and the points of each polygon of a bird, from back to front."""
     bill, tail, wing, crown, belly, eye, leg, foot = shapes
     # Legs in front of the belly, the wing in front of the legs: then no shape hides another part.
-    pieces: list[tuple[str, Points]] = [
-        ("tail", TAIL[tail]),
-        ("back", BACK),
-        ("belly", BELLY[belly]),
-    ]
-    limb, depth = LEG[leg]
-    for shift in (0.0, STRIDE):
-        x, y = HIP[0] + shift, HIP[1]
-        pieces.append(("tarsus", tuple((x + px, y + py) for px, py in limb)))
-        pieces.append(("foot", tuple((x + px, y + depth + py) for px, py in FOOT[foot])))
-    pieces += [
+    polygons = [("tail", TAIL[tail]), ("back", BACK), ("belly", BELLY[belly])]
+    limb, foot_depth = LEG[leg]
+    hip_x, hip_y = HIP
+    # Both legs are of one part, and so have one color.
+    for stride in (0.0, STRIDE):
+        x = hip_x + stride
+        polygons.append(("tarsus", _shifted(limb, x, hip_y)))
+        polygons.append(("foot", _shifted(FOOT[foot], x, hip_y + foot_depth)))
+    iris, pupil = EYE[eye]
+    polygons += [
         ("breast", BREAST),
         ("wing", WING[wing]),
         ("throat", THROAT),
@@ -232,37 +247,55 @@ def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[st
         ("head", HEAD),
         ("nape", NAPE),
         ("crown", CROWN[crown]),
-        ("eye", EYE[eye][0]),
-        ("pupil", EYE[eye][1]),
+        ("eye", iris),
+        ("pupil", pupil),
     ]
-    ends = accumulate(len(points) for _, points in pieces)
-    slices = tuple(
-        (part, end - len(points), end) for (part, points), end in zip(pieces, ends, strict=True)
-    )
-    return np.array([p for _, points in pieces for p in points], dtype=float), slices
+    return polygons
 
 
-def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
+@cache
+def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[str, int, int], ...]]:
+    """Return all points of a bird, (n, 2), and the part and the rows of each polygon, from back to
+    front.
+    """
+    points: list[tuple[float, float]] = []
+    slices = []
+    for part, polygon in _polygons(shapes):
+        start = len(points)
+        points += polygon
+        slices.append((part, start, len(points)))
+    return np.array(points, dtype=float), tuple(slices)
+
+
+def _to_pixels(points: np.ndarray, pose: Pose, size: int) -> list[float]:
     """Return points of the grid in the fine pixels of a picture of ``size``: x and y of the first,
     then the second.
     """
-    turn = math.radians(pose.angle)
-    c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
-    half = GRID_SIZE / 2
-    moved = (points - half) @ np.array([[c, s], [-s, c]]) + (
-        half + pose.shift_x,
-        half + pose.shift_y,
-    )
+    radians = math.radians(pose.angle)
+    c = pose.scale * math.cos(radians)
+    s = pose.scale * math.sin(radians)
+    center = GRID_SIZE / 2
+    # Rotated and scaled around the center of the grid.
+    turned = (points - center) @ np.array([[c, s], [-s, c]])
+    moved = turned + (center + pose.shift_x, center + pose.shift_y)
     if pose.flip:
         moved[:, 0] = GRID_SIZE - moved[:, 0]
-    return (moved * (size * FINER / GRID_SIZE)).ravel().tolist()
+    pixels = moved * (size * FINER / GRID_SIZE)
+    return pixels.ravel().tolist()
 
 
 def _lit(rgb: Color, pose: Pose) -> Color:
-    r, g, b = rgb
-    lit = r * (pose.light + pose.warmth), g * pose.light, b * (pose.light - pose.warmth)
-    red, green, blue = (min(255, int(value + 0.5)) for value in lit)
-    return red, green, blue
+    """Return a color in the light of a pose, which may be warmer: more red and less blue."""
+    red, green, blue = rgb
+    return (
+        _channel(red * (pose.light + pose.warmth)),
+        _channel(green * pose.light),
+        _channel(blue * (pose.light - pose.warmth)),
+    )
+
+
+def _channel(value: float) -> int:
+    return min(255, int(value + 0.5))
 
 
 def edge(rgb: Color) -> Color:
@@ -270,34 +303,36 @@ def edge(rgb: Color) -> Color:
     for dark colors.
     """
     r, g, b = rgb
-    return (76, 76, 84) if r + g + b < 130 else (r * 11 // 20, g * 11 // 20, b * 11 // 20)
+    brightness = r + g + b
+    if brightness < 130:
+        return (76, 76, 84)
+    return (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 
 
 def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
     """Draw the scene as an RGB picture of ``size`` by ``size`` pixels."""
-    shapes = tuple(
-        scene[f"{p}:shape"]
-        for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot")
-    )
+    shapes = tuple(scene[f"{part}:shape"] for part in STENCIL_PARTS)
     points, slices = _stencil(shapes)
-    placed = _place(points, pose, size)
-    fine = size * FINER
+    pixels = _to_pixels(points, pose, size)
+    fine_size = size * FINER
     sky = _lit(BACKGROUNDS[pose.background], pose)
-    picture = Image.new("RGB", (fine, fine), sky)
+    # Fine pixels, averaged at the end, because polygons are drawn without antialiasing.
+    picture = Image.new("RGB", (fine_size, fine_size), sky)
     draw = ImageDraw.Draw(picture)
-    draw.rectangle(
-        (0, pose.ground * fine / GRID_SIZE, fine, fine), fill=tuple(v * 17 // 20 for v in sky)
-    )
+    ground = tuple(channel * 17 // 20 for channel in sky)
+    horizon = pose.ground * fine_size / GRID_SIZE
+    draw.rectangle((0, horizon, fine_size, fine_size), fill=ground)
     for part, start, stop in slices:
-        outline = placed[2 * start : 2 * stop]
+        outline = pixels[2 * start : 2 * stop]
         if part == "pupil":
             draw.polygon(outline, fill=PUPIL)
             continue
         rgb = _lit(RGB[scene[f"{part}:color"]], pose)  # type: ignore[index]
         rim = edge(rgb)
-        # A thick outline would hide the color of a thin leg.
         draw.polygon(outline, fill=rgb, outline=rim)
+        # A thick outline would hide the color of a thin leg.
         if part not in SLIGHT:
+            # Closed by its first point.
             draw.line([*outline, *outline[:2]], fill=rim, width=FINER)
     return picture.reduce(FINER)
 

@@ -108,16 +108,21 @@ class Dice:
 
     def weighted(self, items: Sequence[T], cumulative: Sequence[float]) -> T:
         """Draw one of ``items``; ``cumulative`` are the cumulative sums of their weights."""
-        return items[min(bisect(cumulative, self.unit() * cumulative[-1]), len(items) - 1)]
+        target = self.unit() * cumulative[-1]
+        index = bisect(cumulative, target)
+        # The product may round up to the last sum.
+        return items[min(index, len(items) - 1)]
 
     def several(self, items: Sequence[T], weights: Sequence[float], n: int) -> list[T]:
         """Draw ``n`` items by weight, without replacement."""
-        remaining, loads = list(items), list(weights)
+        remaining = list(items)
+        remaining_weights = list(weights)
         chosen = []
         for _ in range(n):
-            index = self.weighted(range(len(remaining)), list(accumulate(loads)))
+            cumulative = list(accumulate(remaining_weights))
+            index = self.weighted(range(len(remaining)), cumulative)
             chosen.append(remaining.pop(index))
-            loads.pop(index)
+            remaining_weights.pop(index)
         return chosen
 
 
@@ -133,10 +138,23 @@ class SketchWorld:
 
 
 def _spread(n: int, dice: Dice) -> list[float]:
-    """Return ``n`` numbers in random order, one in each ``n``-th of [0, 1), so that habits follow
-    the fractions.
+    """Return ``n`` numbers in random order, one in each ``n``-th of [0, 1).
+
+    With independent numbers, the habits of a few species would not follow the fractions.
     """
-    return [(place + dice.unit()) / n for place in dice.several(range(n), [1.0] * n, n)]
+    order = dice.several(range(n), [1.0] * n, n)
+    return [(stratum + dice.unit()) / n for stratum in order]
+
+
+def _cumulative_fractions(attribute: str) -> tuple[float, ...]:
+    """Return the cumulative fractions of an attribute's values, from the most common one."""
+    if attribute.endswith(":shape"):
+        distinct = SHAPE_FRACTIONS[: len(ATTRIBUTES[attribute])]
+        # The ordinary shape is last and takes the remaining fraction.
+        return (*accumulate(distinct), 1.0)
+    bird_part = attribute.partition(":")[0]
+    colors = SHAPED_COLORS if bird_part in PART_SHAPES else PLAIN_COLORS
+    return tuple(accumulate(colors))
 
 
 def make_world(seed: int, species: int) -> SketchWorld:
@@ -145,19 +163,19 @@ def make_world(seed: int, species: int) -> SketchWorld:
     values: dict[str, tuple[str | None, ...]] = {}
     cumulative: dict[str, tuple[float, ...]] = {}
     habits: list[Scene] = [{} for _ in range(species)]
-    for name, known in ATTRIBUTES.items():
-        order: list[str | None] = [*dice.several(known, [1.0] * len(known), len(known))]
-        if name.endswith(":shape"):
-            order.append(None)
-            cumulative[name] = (*accumulate(SHAPE_FRACTIONS[: len(known)]), 1.0)
-        else:
-            part = name.partition(":")[0]
-            cumulative[name] = tuple(
-                accumulate(SHAPED_COLORS if part in PART_SHAPES else PLAIN_COLORS)
-            )
-        values[name] = tuple(order)
-        for habit, mark in zip(habits, _spread(species, dice), strict=True):
-            habit[name] = order[min(bisect(cumulative[name], mark), len(order) - 1)]
+    # In the order of ``ATTRIBUTES``: another order would give other worlds for a seed.
+    for attribute, options in ATTRIBUTES.items():
+        # The rank of a value, from the most common one, is random.
+        ranking: list[str | None] = [*dice.several(options, [1.0] * len(options), len(options))]
+        if attribute.endswith(":shape"):
+            ranking.append(None)
+        fractions = _cumulative_fractions(attribute)
+        values[attribute] = tuple(ranking)
+        cumulative[attribute] = fractions
+        for habit, quantile in zip(habits, _spread(species, dice), strict=True):
+            rank = bisect(fractions, quantile)
+            # The sum of the fractions may round to less than 1.
+            habit[attribute] = ranking[min(rank, len(ranking) - 1)]
     return SketchWorld(values, cumulative, tuple(habits))
 
 
@@ -165,10 +183,11 @@ def draw_wild_scene(dice: Dice) -> Scene:
     """Draw a wild bird: all attributes are independent and uniform, without habits or rare
     pairs.
     """
-    return {
-        name: dice.pick((*known, None) if name.endswith(":shape") else known)
-        for name, known in ATTRIBUTES.items()
-    }
+    scene: Scene = {}
+    for attribute, values in ATTRIBUTES.items():
+        options = (*values, None) if attribute.endswith(":shape") else values
+        scene[attribute] = dice.pick(options)
+    return scene
 
 
 def draw_scene(world: SketchWorld, species: int, dice: Dice) -> Scene:
@@ -176,11 +195,11 @@ def draw_scene(world: SketchWorld, species: int, dice: Dice) -> Scene:
     values.
     """
     scene: Scene = {}
-    for name, habit in world.habits[species].items():
+    for attribute, habit in world.habits[species].items():
         if dice.chance(STRAY):
-            scene[name] = dice.pick(world.values[name])
+            scene[attribute] = dice.pick(world.values[attribute])
         elif dice.chance(LOYAL):
-            scene[name] = habit
+            scene[attribute] = habit
         else:
-            scene[name] = dice.weighted(world.values[name], world.cumulative[name])
+            scene[attribute] = dice.weighted(world.values[attribute], world.cumulative[attribute])
     return scene

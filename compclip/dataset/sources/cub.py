@@ -13,7 +13,7 @@ the same two numbers at its end.
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +44,7 @@ CUB_LAYOUT = ArchiveLayout(
     r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg",
     "images/<class>/<name>.jpg",
 )
+# The class number, and the two numbers at the end of an id.
 _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 
 
@@ -62,48 +63,58 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """Read the captions of all classes, and copy the photographs that the archive contains to
     ``folder``.
     """
-    files, about = settings.obtain(cache)
+    files, digests = settings.obtain(cache)
     captions, undecodable = CUB_LAYOUT.read_captions(files["captions"])
+    # Without photographs, there are no boxes, and no ids but those of the captions.
     photographs: Photographs = {}
-    boxes, listed = pd.DataFrame(columns=BOX, dtype="float64"), set[str]()
+    boxes = pd.DataFrame(columns=BOX, dtype="float64")
+    listed = set[str]()
     if "images" in files:
         photographs, boxes, listed = read_photographs(files["images"])
+    # images.txt also has the ids of photographs that an incomplete archive lacks.
     renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
     captions["image_id"] = captions["image_id"].replace(renamed)
     captions = captions[["image_id", "caption_id", "class_id", "text"]]
+    # Other names sort otherwise.
     captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
+    without_captions = set(photographs) - set(captions["image_id"])
+    without_box = set(photographs) - set(boxes.index)
+    renaming = [f"{old} is {new}" for old, new in sorted(renamed.items())]
     summary = {
-        "files": about,
+        "files": digests,
         "photographs_in_archive": len(photographs),
-        "photographs_without_captions": named(sorted(set(photographs) - set(captions["image_id"]))),
-        "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes.index))),
+        "photographs_without_captions": named(sorted(without_captions)),
+        "photographs_without_bounding_box": named(sorted(without_box)),
         "listed_but_not_in_archive": named(sorted(listed - set(photographs))),
-        "caption_files_of_another_name": named(
-            [f"{old} is {new}" for old, new in sorted(renamed.items())]
-        ),
+        "caption_files_of_another_name": named(renaming),
         "caption_files_not_utf8": named(undecodable),
     }
+    archive = files.get("images")
     captions, images = take_images(
-        captions, photographs, files.get("images"), limit=limit, seed=seed, folder=folder
+        captions, photographs, archive, limit=limit, seed=seed, folder=folder
     )
+    # images.txt may list photographs that the archive does not contain.
     boxes = boxes[boxes.index.isin(photographs)]
     return Loaded(captions, images.join(boxes, on="image_id"), summary=summary)
 
 
-def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
-    """Map unknown ids to the known id with the same numbers, if exactly one such id is free."""
+def renames(ids: Iterable[str], archived: set[str]) -> dict[str, str]:
+    """Map ids that are not in the archive to the archived id with the same numbers, if exactly one
+    such id is free.
+    """
     ids = set(ids)
-    old, new = _by_numbers(ids - known), _by_numbers(known - ids)
-    return {old[numbers]: new[numbers] for numbers in old.keys() & new.keys()}
+    old_ids = _by_numbers(ids - archived)
+    new_ids = _by_numbers(archived - ids)
+    return {old_ids[numbers]: new_ids[numbers] for numbers in old_ids.keys() & new_ids.keys()}
 
 
 def _by_numbers(ids: set[str]) -> dict[tuple[str, ...], str]:
     """Return the ids whose numbers no other id has, by these numbers."""
-    numbers = {
-        image_id: match.groups() for image_id in ids if (match := _NUMBERS.fullmatch(image_id))
-    }
-    count = Counter(numbers.values())
-    return {of_id: image_id for image_id, of_id in numbers.items() if count[of_id] == 1}
+    matches = {image_id: _NUMBERS.fullmatch(image_id) for image_id in ids}
+    numbers = {image_id: match.groups() for image_id, match in matches.items() if match}
+    # Numbers that two ids share do not identify a photograph.
+    counts = Counter(numbers.values())
+    return {key: image_id for image_id, key in numbers.items() if counts[key] == 1}
 
 
 def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]]:
@@ -111,38 +122,30 @@ def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]
     images.txt.
     """
     wanted = ("images.txt", "bounding_boxes.txt")
-    sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
+    sizes, files = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
     photographs = CUB_LAYOUT.find_photographs(archive, sizes)
-    tables = {name.rsplit("/", 1)[-1]: raw for name, raw in kept.items()}
+    tables = {name.rsplit("/", 1)[-1]: content for name, content in files.items()}
     for name in wanted:
         require(name in tables, archive, f"contains no {name}", "get the archive again")
-    ids = _numbered(f"{archive}: images.txt", tables["images.txt"], ["name"], "str")[
-        "name"
-    ].str.removesuffix(".jpg")
-    boxes = _numbered(
-        f"{archive}: bounding_boxes.txt", tables["bounding_boxes.txt"], BOX, "float64"
-    )
-    return (
-        photographs,
-        boxes.join(ids.rename("image_id"), how="inner").set_index("image_id"),
-        set(ids),
-    )
+    names = _numbered(archive, "images.txt", tables, ["name"], "str")["name"]
+    image_ids = names.str.removesuffix(".jpg").rename("image_id")
+    boxes = _numbered(archive, "bounding_boxes.txt", tables, BOX, "float64")
+    # Both tables begin with the number of the image.
+    boxes = boxes.join(image_ids, how="inner").set_index("image_id")
+    return photographs, boxes, set(image_ids)
 
 
-def _numbered(where: str, table: bytes, columns: list[str], dtype: str) -> pd.DataFrame:
+def _numbered(
+    archive: Path, name: str, tables: Mapping[str, bytes], columns: list[str], dtype: str
+) -> pd.DataFrame:
     """Return the values of the lines ``number value…`` of a table, by number."""
-    kinds = {"number": "int64"} | dict.fromkeys(columns, dtype)
+    content = io.BytesIO(tables[name])
+    dtypes = {"number": "int64"} | dict.fromkeys(columns, dtype)
     try:
-        rows = pd.read_csv(
-            io.BytesIO(table), sep=" ", names=[*kinds], dtype=kinds, index_col="number"
-        )
+        rows = pd.read_csv(content, sep=" ", names=[*dtypes], dtype=dtypes, index_col="number")
     except ValueError as error:
-        raise UserError(f"{where}: {error}; get the archive again") from error
-    whole = rows.index.is_unique and rows.notna().all(axis=None)
-    require(
-        whole,
-        where,
-        f"expected lines of a number and {len(columns)} values",
-        "get the archive again",
-    )
+        raise UserError(f"{archive}: {name}: {error}; get the archive again") from error
+    is_complete = rows.index.is_unique and rows.notna().all(axis=None)
+    fault = f"expected lines of a number and {len(columns)} values"
+    require(is_complete, f"{archive}: {name}", fault, "get the archive again")
     return rows

@@ -15,7 +15,14 @@ from scipy.io import loadmat
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
 from compclip.dataset.download import FilePlace, google_drive
-from compclip.dataset.reed import SHA256, WHERE, ArchiveLayout, ReedFiles, take_images
+from compclip.dataset.reed import (
+    SHA256,
+    WHERE,
+    ArchiveLayout,
+    Photographs,
+    ReedFiles,
+    take_images,
+)
 from compclip.dataset.source import Loaded, named
 
 IMAGES_FILE = "102flowers.tgz"
@@ -59,34 +66,40 @@ class Settings(ReedFiles):
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all images with a label, and copy their photographs to ``folder``."""
-    files, about = settings.obtain(cache)
+    files, digests = settings.obtain(cache)
     captions, undecodable = FLOWERS_LAYOUT.read_captions(files["captions"])
     labels = read_flower_labels(files["labels"])
-    images = files.get("images")
-    photographs = FLOWERS_LAYOUT.find_photographs(images, contents(images)[0]) if images else {}
+    archive = files.get("images")
+    photographs: Photographs = {}
+    if archive:
+        sizes, _ = contents(archive)
+        photographs = FLOWERS_LAYOUT.find_photographs(archive, sizes)
+    image_ids = list(photographs or captions["image_id"].unique())
+    numbers = [int(image_id.removeprefix("image_")) for image_id in image_ids]
     # Labels have an order but no ids, so the last image must have the last label.
-    last = max(
-        int(image_id.removeprefix("image_"))
-        for image_id in photographs or captions["image_id"].unique()
-    )
+    last = max(numbers)
+    remedy = "give files of the same data set"
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
-    require(last == len(labels), files["labels"], fault, "give files of the same data set")
+    require(last == len(labels), files["labels"], fault, remedy)
+    # The caption archive has folders of classes, but the labels are the data set's.
     captions["class_id"] = captions["image_id"].map(labels)
-    unknown = captions["class_id"].isna()
+    is_unlabelled = captions["class_id"].isna()
     fault = f"none of its images is among the {len(labels)} labelled ones"
-    require(not unknown.all(), files["captions"], fault, "give files of the same data set")
+    require(not is_unlabelled.all(), files["captions"], fault, remedy)
+    without_captions = set(photographs) - set(captions["image_id"])
+    unlabelled = captions["image_id"][is_unlabelled].unique()
     summary = {
-        "files": about,
+        "files": digests,
         "photographs_in_archive": len(photographs),
-        "photographs_without_captions": named(sorted(set(photographs) - set(captions["image_id"]))),
-        "caption_files_of_unknown_images": named(sorted(captions["image_id"][unknown].unique())),
+        "photographs_without_captions": named(sorted(without_captions)),
+        "caption_files_of_unknown_images": named(sorted(unlabelled)),
         "caption_files_not_utf8": named(undecodable),
     }
-    captions = captions.loc[~unknown, ["image_id", "caption_id", "class_id", "text"]]
-    captions, taken = take_images(
-        captions, photographs, images, limit=limit, seed=seed, folder=folder
+    captions = captions.loc[~is_unlabelled, ["image_id", "caption_id", "class_id", "text"]]
+    captions, images = take_images(
+        captions, photographs, archive, limit=limit, seed=seed, folder=folder
     )
-    return Loaded(captions, taken, summary=summary)
+    return Loaded(captions, images, summary=summary)
 
 
 def read_flower_labels(file: Path) -> dict[str, str]:
@@ -95,7 +108,8 @@ def read_flower_labels(file: Path) -> dict[str, str]:
     """
     try:
         # from memory, because loadmat would also try other endings of the name
-        labels = loadmat(io.BytesIO(file.read_bytes()))["labels"].ravel().astype(int)
+        content = loadmat(io.BytesIO(file.read_bytes()))
+        labels = content["labels"].ravel().astype(int)
     except Exception as error:  # scipy raises many types of exceptions for damaged files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{file}: not the labels of the images ({reason}); get it again") from error

@@ -52,6 +52,15 @@ class Settings(Section):
     size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
 
 
+@dataclass(frozen=True)
+class BirdRows:
+    """A bird's row of ``scenes``, and its rows of captions and ``facts``."""
+
+    scene: dict[str, Any]
+    captions: list[tuple[Any, ...]]
+    facts: list[tuple[Any, ...]]
+
+
 def load(
     settings: Settings,
     *,
@@ -68,37 +77,60 @@ def load(
     each statement of a caption: image_id, caption_id, part, kind, value, start, end (characters);
     ``pretraining`` one for each caption of a wild bird, which is not in the data set: path, text.
     """
-    count = min(settings.images, limit or settings.images)
-    draw = partial(draw_bird, settings, make_world(seed, settings.species), seed, folder)
-    birds = list(_drawn(draw, count, "birds", processes))
-    scenes = pd.DataFrame([scene for scene, _, _ in birds])
-    captions, facts = ([row for bird in birds for row in bird[table]] for table in (1, 2))
-    wild = round(settings.pretraining * count)
+    # The first birds: a limit gives a subset.
+    birds = min(settings.images, limit or settings.images)
+    world = make_world(seed, settings.species)
+    draw = partial(draw_bird, settings, world, seed, folder)
+    scenes = list[dict[str, Any]]()
+    captions = list[tuple[Any, ...]]()
+    facts = list[tuple[Any, ...]]()
+    for rows in _drawn(draw, birds, "birds", processes):
+        scenes.append(rows.scene)
+        captions += rows.captions
+        facts += rows.facts
+
+    wild_birds = round(settings.pretraining * birds)
     (folder / "pretraining").mkdir()
-    draw_wild = partial(draw_wild_bird, settings, len(str(max(0, wild - 1))), seed, folder)
-    pretraining = [row for rows in _drawn(draw_wild, wild, "wild birds", processes) for row in rows]
+    # Names have as many digits as the last one, so that they sort by number.
+    digits = len(str(max(0, wild_birds - 1)))
+    draw_wild = partial(draw_wild_bird, settings, digits, seed, folder)
+    pretraining = list[tuple[str, str]]()
+    for texts in _drawn(draw_wild, wild_birds, "wild birds", processes):
+        pretraining += texts
+
+    scene_table = pd.DataFrame(scenes)
+    image_ids = scene_table["image_id"]
+    tables = {
+        "scenes": scene_table,
+        "facts": pd.DataFrame(facts, columns=FACT_COLUMNS),
+        "pretraining": pd.DataFrame(pretraining, columns=["path", "text"], dtype="str"),
+    }
     return Loaded(
-        captions=pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"]),
-        images=pd.DataFrame({"image_id": scenes["image_id"], "path": scenes["image_id"] + ".png"}),
-        tables={
-            "scenes": scenes,
-            "facts": pd.DataFrame(
-                facts, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]
-            ),
-            "pretraining": pd.DataFrame(pretraining, columns=["path", "text"], dtype="str"),
-        },
-        summary={"facts": len(facts), "pretraining_images": wild},
+        captions=pd.DataFrame(captions, columns=CAPTION_COLUMNS),
+        images=pd.DataFrame({"image_id": image_ids, "path": image_ids + ".png"}),
+        tables=tables,
+        summary={"facts": len(facts), "pretraining_images": wild_birds},
     )
 
 
 def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> Iterator[T]:
     """Yield ``draw(number)`` for the numbers below ``count``, in order."""
+    numbers = range(count)
     if processes == 1:
-        yield from track(map(draw, range(count)), count, unit)
+        yield from track(map(draw, numbers), count, unit)
         return
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    # Forked processes start faster; other systems than Linux do not fork safely.
+    method = "fork" if sys.platform == "linux" else "spawn"
+    context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(processes, context) as pool:
-        yield from track(pool.map(draw, range(count), chunksize=BIRDS_PER_TASK), count, unit)
+        results = pool.map(draw, numbers, chunksize=BIRDS_PER_TASK)
+        yield from track(results, count, unit)
+
+
+CAPTION_COLUMNS = ["image_id", "caption_id", "class_id", "text"]
+
+
+FACT_COLUMNS = ["image_id", "caption_id", "part", "kind", "value", "start", "end"]
 
 
 @dataclass(frozen=True)
@@ -112,31 +144,33 @@ class Bird:
 
 def make_bird(settings: Settings, world: SketchWorld, seed: int, index: int) -> Bird:
     """Return a bird of the data set; indices beyond ``settings.images`` give further ones."""
+    # A stream for each bird: it depends neither on the number of birds nor on the processes.
     dice = Dice(seeds.rng(seed, "sketch", "image", index))
     scene = draw_scene(world, index % settings.species, dice)
-    return Bird(
-        scene, draw_pose(dice), [caption_scene(scene, dice) for _ in range(settings.captions)]
-    )
+    pose = draw_pose(dice)
+    captions = [caption_scene(scene, dice) for _ in range(settings.captions)]
+    return Bird(scene, pose, captions)
 
 
 def draw_bird(
     settings: Settings, world: SketchWorld, seed: int, folder: Path, index: int
-) -> tuple[dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Draw a bird into ``folder``; return its row of ``scenes``, and its rows of captions and
-    ``facts``.
-    """
-    image_id, species = f"{index:0{len(str(settings.images - 1))}d}", index % settings.species
+) -> BirdRows:
+    """Draw a bird into ``folder``, and return its rows."""
+    digits = len(str(settings.images - 1))
+    image_id = f"{index:0{digits}d}"
+    # In turns, so that any number of first birds has all species.
+    species = index % settings.species
     bird = make_bird(settings, world, seed, index)
-    (folder / f"{image_id}.png").write_bytes(png(paint_scene(bird.scene, bird.pose, settings.size)))
-    captions, facts = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    picture = paint_scene(bird.scene, bird.pose, settings.size)
+    (folder / f"{image_id}.png").write_bytes(png(picture))
+    captions = list[tuple[Any, ...]]()
+    facts = list[tuple[Any, ...]]()
     for caption_id, caption in enumerate(bird.captions):
         captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
-        facts += [
-            (image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts
-        ]
+        for f in caption.facts:
+            facts.append((image_id, caption_id, f.part, f.kind, f.value, f.start, f.end))
     pose = {f"pose_{name}": value for name, value in asdict(bird.pose).items()}
-    row = {"image_id": image_id, **bird.scene} | pose
-    return row, captions, facts
+    return BirdRows({"image_id": image_id, **bird.scene, **pose}, captions, facts)
 
 
 def draw_wild_bird(
@@ -145,6 +179,8 @@ def draw_wild_bird(
     """Draw a wild bird into ``folder``; return path and text of each of its captions."""
     dice = Dice(seeds.rng(seed, "sketch", "pretraining", index))
     scene = draw_wild_scene(dice)
+    pose = draw_pose(dice)
     path = f"pretraining/{index:0{digits}d}.png"
-    (folder / path).write_bytes(png(paint_scene(scene, draw_pose(dice), settings.size)))
+    picture = paint_scene(scene, pose, settings.size)
+    (folder / path).write_bytes(png(picture))
     return [(path, caption_scene(scene, dice).text) for _ in range(settings.captions)]

@@ -8,7 +8,8 @@ noise of its original. Images are cached, so a killed run resumes.
 import inspect
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -66,12 +67,12 @@ class Settings(Section):
     @property
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments of the pipeline's call."""
-        width, height = self.size if isinstance(self.size, tuple) else (self.size, self.size)
+        size = self.size if isinstance(self.size, tuple) else (self.size, self.size)
         options = {
             "num_inference_steps": self.steps,
             "guidance_scale": self.guidance,
-            "width": width,
-            "height": height,
+            "width": size[0],
+            "height": size[1],
         }
         return {name: value for name, value in options.items() if value is not None}
 
@@ -100,37 +101,31 @@ def load_pipeline(settings: Settings) -> tuple[Any, dict[str, Any]]:
         library.utils.logging.set_verbosity_error()
         library.utils.logging.disable_progress_bar()
     device = find_device(settings.device, "device")
-    where, folder = f"model {settings.model}", Path(settings.model)
-    is_local = folder.is_dir()
-    if not is_local:
-        with hub(where):
-            hub_model = diffusers.DiffusionPipeline
-            folder = Path(
-                hub_model.download(
-                    settings.model, revision=settings.revision, trust_remote_code=False
-                )
-            )
-    dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
+    label = f"model {settings.model}"
+    is_local = Path(settings.model).is_dir()
+    folder = Path(settings.model) if is_local else _hub_folder(settings)
+    dtype: str = settings.dtype
+    if dtype == "auto":
+        dtype = "fp16" if is_gpu(device) else "fp32"
     try:
-        kind = getattr(torch, DTYPES[dtype])
+        torch_dtype = getattr(torch, DTYPES[dtype])
         refuse_code(component_files(folder))
         text_to_image = diffusers.AutoPipelineForText2Image
-        pipeline = text_to_image.from_pretrained(folder, dtype=kind, trust_remote_code=False).to(
-            device
-        )
+        pipeline = text_to_image.from_pretrained(folder, dtype=torch_dtype, trust_remote_code=False)
+        pipeline = pipeline.to(device)
     except UserError:
         raise
     except Exception as error:  # the library raises many types of exceptions for damaged files
         reason = " ".join(str(error).split())[:200]
-        remedy = "download it again or choose another"
-        raise UserError(
-            f"{where}: not loaded as a text-to-image pipeline ({reason}); {remedy}"
-        ) from error
+        fault = f"not loaded as a text-to-image pipeline ({reason})"
+        raise UserError(f"{label}: {fault}; download it again or choose another") from error
     pipeline.set_progress_bar_config(disable=True)
     name = type(pipeline).__name__
-    unknown = settings.options.keys() - inspect.signature(pipeline.__call__).parameters.keys()
-    require(not unknown, where, f"a {name} takes no {', '.join(unknown)}", "remove it")
-    about = {
+    accepted = inspect.signature(pipeline.__call__).parameters
+    # Pipelines differ in the arguments that they take.
+    unknown = settings.options.keys() - accepted.keys()
+    require(not unknown, label, f"a {name} takes no {', '.join(unknown)}", "remove it")
+    description = {
         # only a folder's name, because artifacts must not contain absolute paths
         "model": folder.name if is_local else settings.model,
         "version": fingerprint(settings) if is_local else folder.name,  # the Hub's commit
@@ -140,8 +135,20 @@ def load_pipeline(settings: Settings) -> tuple[Any, dict[str, Any]]:
         "device": device.type,
         "library": f"diffusers {diffusers.__version__}, transformers {transformers.__version__}",
     }
-    log.info("%s", about)
-    return pipeline, about
+    log.info("%s", description)
+    return pipeline, description
+
+
+def _hub_folder(settings: Settings) -> Path:
+    """Return the folder of the Hub's model, after downloading it if it is not there."""
+    import diffusers
+
+    with hub(f"model {settings.model}"):
+        hub_model = diffusers.DiffusionPipeline
+        folder = hub_model.download(
+            settings.model, revision=settings.revision, trust_remote_code=False
+        )
+    return Path(folder)
 
 
 def component_files(folder: Path) -> list[Path]:
@@ -150,11 +157,10 @@ def component_files(folder: Path) -> list[Path]:
 
     Other files, such as the script that trained it, may be the user's own.
     """
-    components = read_json(folder / INDEX)
-    return [
-        *folder.glob("*.json"),
-        *(file for name in components for file in Path(folder, name).glob("*")),
-    ]
+    files = list(folder.glob("*.json"))
+    for component in read_json(folder / INDEX):
+        files += Path(folder, component).glob("*")
+    return files
 
 
 def draw(
@@ -165,21 +171,32 @@ def draw(
     """
     import torch
 
-    more = settings.batch - len(texts)
+    padding = settings.batch - len(texts)
+    padded_texts = [*texts, *[texts[0]] * padding]
+    padded_seeds = [*seeds, *[seeds[0]] * padding]
     # on the CPU, so that the noise is the same on every device
-    noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *[seeds[0]] * more]]
+    noise = [torch.Generator().manual_seed(seed) for seed in padded_seeds]
     try:
-        images = pipeline(
-            prompt=[*texts, *[texts[0]] * more], generator=noise, **settings.options
-        ).images
+        images = pipeline(prompt=padded_texts, generator=noise, **settings.options).images
     except torch.OutOfMemoryError as error:
         raise UserError(
             f"batch: {settings.batch} images do not fit the GPU's memory; use a smaller batch"
         ) from error
-    files = [io.BytesIO() for _ in texts]
-    for image, file in zip(images, files, strict=False):
+    files = []
+    for image in images[: len(texts)]:
+        file = io.BytesIO()
         image.convert("RGB").save(file, "PNG")
-    return [file.getvalue() for file in files]
+        files.append(file.getvalue())
+    return files
+
+
+@dataclass(frozen=True)
+class Request:
+    """An image to draw: the key of the cache, the text and the seed."""
+
+    key: bytes
+    text: str
+    seed: int
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
@@ -191,37 +208,56 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     with settled(context.threads):
         # Some pipelines use operations without a deterministic algorithm: these only warn.
         torch.use_deterministic_algorithms(True, warn_only=True)
-        pipeline, about = load_pipeline(settings)
+        pipeline, description = load_pipeline(settings)
         # everything that determines an image, except its text and seed
-        identity = json.dumps(
-            [about, settings.batch, context.threads, torch.__version__, code_hash(__name__)]
-        )
-        rows: dict[bytes, tuple[str, int]] = {}
-        names, black = list[bytes](), list[str]()
+        versions = (torch.__version__, code_hash(__name__))
+        identity = json.dumps([description, settings.batch, context.threads, *versions])
+        requests = list[Request]()
         for row in prompts.itertuples():
-            seed = derive_seed(
-                context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw)
-            )
-            names.append(key("image", identity, row.text, seed))
-            rows[names[-1]] = (row.text, seed)
-        with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
-            absent = [name for name in rows if not cache.get([name])]
-            log.info("%s: drawing %d of %d images", about["pipeline"], len(absent), len(rows))
+            # Not the split: a swapped prompt starts from the noise of its original.
+            keys = (row.image_id, int(row.caption_id), int(row.draw))
+            seed = derive_seed(context.seed, "diffusers", *keys)
+            name = key("image", identity, row.text, seed)
+            requests.append(Request(name, row.text, seed))
+        database = context.cache / "generated" / f"{key(identity).hex()}.sqlite"
+        with Cache(database) as cache:
+            # Each image once, although several prompts may have the same text and seed.
+            absent = [r for r in dict.fromkeys(requests) if not cache.get([r.key])]
+            images = len(set(requests))
+            log.info("%s: drawing %d of %d images", description["pipeline"], len(absent), images)
             starts = range(0, len(absent), settings.batch)
             for start in track(starts, len(starts), f"batches of {settings.batch} images"):
                 batch = absent[start : start + settings.batch]
-                texts, seeds = zip(*(rows[name] for name in batch), strict=True)
-                cache.put(zip(batch, draw(pipeline, settings, texts, seeds), strict=True))
-            for name, file_name in zip(names, prompts["file_name"], strict=True):
-                png = cache.get([name])[name]
-                (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
-                (context.folder / file_name).write_bytes(png)
-                if Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0:
-                    black.append(file_name)
+                texts = [request.text for request in batch]
+                seeds = [request.seed for request in batch]
+                files = draw(pipeline, settings, texts, seeds)
+                keys_of_batch = [request.key for request in batch]
+                # Batch by batch, so that a killed run resumes.
+                cache.put(zip(keys_of_batch, files, strict=True))
+            black = _write_images(requests, prompts["file_name"], context.folder, cache)
     if black:
         log.warning(
             "%d images are black: by the safety checker, or half precision is too coarse",
             len(black),
         )
-    summary = {**about, "black": named(sorted(black))}
-    return Generated(manifest(prompts, f"{context.place}/" + prompts["file_name"]), summary=summary)
+    summary = {**description, "black": named(sorted(black))}
+    paths = f"{context.place}/" + prompts["file_name"]
+    return Generated(manifest(prompts, paths), summary=summary)
+
+
+def _write_images(
+    requests: Sequence[Request], names: Iterable[str], folder: Path, cache: Cache
+) -> list[str]:
+    """Write the cached images to ``folder``; return the names of the black ones."""
+    black = []
+    for request, name in zip(requests, names, strict=True):
+        # One at a time, because all images may not fit into memory.
+        png = cache.get([request.key])[request.key]
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png)
+        picture = Image.open(io.BytesIO(png))
+        _, lightest = picture.convert("L").getextrema()
+        if lightest == 0:
+            black.append(name)
+    return black

@@ -12,7 +12,9 @@ image of a different text.
 
 import re
 import shutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -63,85 +65,104 @@ def find_images(
     """
     names = prompts["file_name"].tolist()
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
+    # The folder of the data set and the composition; other compositions' images are not unused.
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
-    images = [
-        path
-        for path in (folder / home).rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file()
-    ]
-    # The first ending in SUFFIXES takes precedence.
-    images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
-    files = {_stem(path.relative_to(folder).as_posix()): path for path in images}
+    # Without endings, which may differ from the prompts' .png.
+    files = _files_by_stem(folder, home)
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
     fault = f"contains no image of the {len(names)} prompts, the first should be {names[0]}"
     require(chosen, folder, fault, "name the images by the column file_name of prompts.jsonl")
-    if (folder / MANIFEST_NAME).is_file():
-        failed = check_texts(folder / MANIFEST_NAME, prompts[prompts["file_name"].isin(chosen)])
+    manifest = folder / MANIFEST_NAME
+    if manifest.is_file():
+        failed = check_texts(manifest, prompts[prompts["file_name"].isin(chosen)])
         chosen = {name: file for name, file in chosen.items() if name not in failed}
     else:
-        # A model may draw more images than requested, so draws are ignored.
-        prompted = {_stem(name, draw=False) for name in names}
-        known = sum(_stem(name, draw=False) in prompted for name in files)
-        fault = f"only {known} of {len(files)} images are of this composition's prompts"
-        remedy = (
-            "give the folder made from its prompts.jsonl, or list the images' texts in its "
-            f"{MANIFEST_NAME}"
-        )
-        require(2 * known >= len(files), folder, fault, remedy)
-        log.warning(
-            "warning: %s: no %s, so texts are not checked (compclip.write_manifest)",
-            folder,
-            MANIFEST_NAME,
-        )
+        _check_names(folder, names, files)
     equal = equal_files(prompts, chosen)
     fault = (
         f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first "
         f"{equal[:1]}"
     )
     require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
-    unused = sorted(
-        file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()}
+    unused = set(files.values()) - set(chosen.values())
+    unused_names = sorted(file.relative_to(folder).as_posix() for file in unused)
+    return chosen, {"files_without_prompt": unused_names, "equal_images": equal}
+
+
+def _files_by_stem(folder: Path, home: str) -> dict[str, Path]:
+    """Return the images below ``home`` by their names without ending."""
+    images = [
+        path
+        for path in (folder / home).rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
+    # The last file of a name stays: the first ending in SUFFIXES takes precedence.
+    images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
+    return {_stem(path.relative_to(folder).as_posix()): path for path in images}
+
+
+def _check_names(folder: Path, names: Sequence[str], stems: Collection[str]) -> None:
+    """Raise UserError unless at least half of the images are named as those of prompts."""
+    # A model may draw more images than requested, so draws are ignored.
+    prompted = {_stem(name, draw=False) for name in names}
+    matching = sum(_stem(stem, draw=False) in prompted for stem in stems)
+    fault = f"only {matching} of {len(stems)} images are of this composition's prompts"
+    remedy = (
+        "give the folder made from its prompts.jsonl, or list the images' texts in its "
+        f"{MANIFEST_NAME}"
     )
-    return chosen, {"files_without_prompt": unused, "equal_images": equal}
+    require(2 * matching >= len(stems), folder, fault, remedy)
+    log.warning(
+        "warning: %s: no %s, so texts are not checked (compclip.write_manifest)",
+        folder,
+        MANIFEST_NAME,
+    )
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Copy each prompt's file, and record missing and unreadable ones; raises UserError if there
     are no files.
     """
-    folder, names = Path(settings.path), prompts["file_name"].tolist()
-    chosen, others = find_images(folder, prompts)
+    folder = Path(settings.path)
+    names = prompts["file_name"].tolist()
+    chosen, remarkable = find_images(folder, prompts)
+    # Before anything is copied, not when the disk is full.
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
     differing: dict[str, list[str]] = {}
-    copied = [
-        _copy(name, chosen.get(name), context, differing)
-        for name in track(names, len(names), "images copied")
-    ]
-    paths, status = zip(*copied, strict=True)
-    checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
-    summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
+    paths = []
+    statuses = []
+    # In the order of the prompts, which is that of the manifest.
+    for name in track(names, len(names), "images copied"):
+        file = chosen.get(name)
+        path, status = _copy(name, file, context, differing)
+        paths.append(path)
+        statuses.append(status)
     warn(named_differences(differing))
+    summary: dict[str, Any] = {kind: named(files) for kind, files in remarkable.items()}
+    has_texts = (folder / MANIFEST_NAME).is_file()
+    summary["texts_checked"] = len(chosen) if has_texts else 0
     summary |= named_differences(differing)
-    return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
+    return Generated(prompts[KEYS].assign(path=paths, status=statuses), summary=summary)
 
 
 def preview(settings: Settings, prompts: pd.DataFrame) -> str:
     """Return a note on missing images, "" if there are none; raises the UserErrors of a run, for a
     sample of images.
     """
-    files = list(find_images(Path(settings.path), prompts)[0].values())
-    for file in files[:: max(1, len(files) // PREVIEWED)]:
+    chosen, _ = find_images(Path(settings.path), prompts)
+    files = list(chosen.values())
+    step = max(1, len(files) // PREVIEWED)
+    # Evenly over all prompts, because decoding every image takes long.
+    for file in files[::step]:
         try:
             image_size(file)
         except BrokenImage as error:
             raise UserError(f"{file}: not a readable image ({error}); make it again") from error
     missing = len(prompts) - len(files)
-    return (
-        f"{missing:,} of {len(prompts):,} images are missing and would count as wrong"
-        if missing
-        else ""
-    )
+    if not missing:
+        return ""
+    return f"{missing:,} of {len(prompts):,} images are missing and would count as wrong"
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
@@ -160,19 +181,26 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     """
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
+    # Lines name images by any ending.
     rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
     stems = prompts["file_name"].map(_stem)
     expected = dict(zip(stems, prompts["text"].map(_as_read), strict=True))
-    is_right = rows["text"].fillna("").map(_as_read) == rows.index.map(expected)
+    texts = rows["text"].fillna("").map(_as_read)
+    is_right = texts == rows.index.map(expected)
+    # An image may have several lines.
     are_right = is_right.groupby(level=0).all()
-    others = prompts[~stems.isin(are_right.index[are_right])]
-    first = others[["file_name", "text"]].head(1).to_dict("records")
+    right_stems = are_right.index[are_right]
+    wrong = prompts[~stems.isin(right_stems)]
+    first = wrong[["file_name", "text"]].head(1).to_dict("records")
     fault = (
-        f"{len(others)} of {len(prompts)} images have no line or were made from another text "
+        f"{len(wrong)} of {len(prompts)} images have no line or were made from another text "
         f"than {first}"
     )
-    require(others.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
-    failed = rows.index[rows["status"].fillna("ok") != "ok"] if "status" in rows else []
+    require(wrong.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
+    # The column is optional.
+    if "status" not in rows:
+        return set()
+    failed = rows.index[rows["status"].fillna("ok") != "ok"]
     return set(prompts.loc[stems.isin(failed), "file_name"])
 
 
@@ -184,10 +212,12 @@ def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
     """Return the file names of images that equal an earlier image of a prompt with a different
     text.
     """
-    made = prompts[prompts["file_name"].isin(chosen)]
-    digests = made["file_name"].map(lambda name: sha256(chosen[name]))
-    first = made["text"].groupby(digests).transform("first")
-    return made.loc[made["text"] != first, "file_name"].tolist()
+    prompts = prompts[prompts["file_name"].isin(chosen)]
+    # Images of the same text may be equal.
+    digests = prompts["file_name"].map(lambda name: sha256(chosen[name]))
+    first_texts = prompts["text"].groupby(digests).transform("first")
+    is_equal = prompts["text"] != first_texts
+    return prompts.loc[is_equal, "file_name"].tolist()
 
 
 def _copy(
@@ -198,12 +228,15 @@ def _copy(
     """
     if file is None:
         return None, "missing"
+    # Named by the prompt, whatever the letters and the ending of the user's name.
     target = context.folder / (_stem(name) + file.suffix.lower())
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
+    # The file may become a PNG of another name.
     try:
         target, _, _ = keep_as_shown(target, name, differing)
     except BrokenImage:
         target.unlink()
         return None, "unreadable"
-    return f"{context.place}/{target.relative_to(context.folder).as_posix()}", "ok"
+    path = target.relative_to(context.folder).as_posix()
+    return f"{context.place}/{path}", "ok"

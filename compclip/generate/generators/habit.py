@@ -8,6 +8,7 @@ held-out pair, and those that state a seen one are not taken.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 
 import pandas as pd
 
@@ -21,12 +22,17 @@ TABLES = ("images", "pairs", "prompts", "variants")
 
 def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[str]]:
     """Return the judged images of a split whose captions state each pair (adjective, noun)."""
-    images, pairs, prompts = (context.tables[name] for name in ("images", "pairs", "prompts"))
-    with_file, prompted = images.dropna(subset="path"), prompts[prompts["split"] == split]
-    judged = set(with_file["image_id"]) & set(prompted["image_id"])
+    images = context.tables["images"].dropna(subset="path")
+    prompts = context.tables["prompts"]
+    prompted = prompts.loc[prompts["split"] == split, "image_id"]
+    judged = set(images["image_id"]) & set(prompted)
+    pairs = context.tables["pairs"]
+    # A disputed pair may not be what the photograph shows.
     pairs = pairs[(pairs["relation"] != "disputed") & pairs["image_id"].isin(judged)]
-    pairs = pairs[["adjective", "noun", "image_id"]].drop_duplicates().sort_values("image_id")
-    return pairs.groupby(["adjective", "noun"])["image_id"].agg(list).to_dict()
+    pairs = pairs[["adjective", "noun", "image_id"]].drop_duplicates()
+    # Sorted, so that random choices do not depend on the order of the table.
+    by_pair = pairs.sort_values("image_id").groupby(["adjective", "noun"])
+    return by_pair["image_id"].agg(list).to_dict()
 
 
 def draw_images(
@@ -43,45 +49,49 @@ def draw_images(
         accepted: pairs (adjective, noun) for each prompt.
         name: name of the random stream.
     """
-    of_pair, drawn = stating_images(context, split), []
+    images_of = stating_images(context, split)
+    drawn = []
     for row, pairs in zip(prompts.itertuples(), accepted, strict=True):
-        asked = split_pair(row.pair)
-        # A photograph of a usual pair may show the asked one, too.
-        showing = set() if asked in pairs else set(of_pair.get(asked, ()))
-        images = [
-            image for pair in pairs for image in of_pair.get(pair, ()) if image not in showing
-        ]
-        stream = seeds.rng(
-            context.seed, "generate", name, row.split, row.image_id, row.caption_id, row.draw
-        )
+        prompted_pair = split_pair(row.pair)
+        # A photograph of a usual pair may show the prompted one, too.
+        showing = set[str]()
+        if prompted_pair not in pairs:
+            showing.update(images_of.get(prompted_pair, ()))
+        # An image of several accepted pairs counts once for each.
+        stating = chain.from_iterable(images_of.get(pair, ()) for pair in pairs)
+        images = [image_id for image_id in stating if image_id not in showing]
+        keys = (row.split, row.image_id, row.caption_id, row.draw)
+        stream = seeds.rng(context.seed, "generate", name, *keys)
         drawn.append(images[int(stream.integers(len(images)))] if images else None)
     return pd.Series(drawn, index=prompts.index, dtype="object")
 
 
-def with_images(prompts: pd.DataFrame, shown: pd.Series, context: Context) -> Generated:
+def with_images(prompts: pd.DataFrame, image_ids: pd.Series, context: Context) -> Generated:
     """Give each prompt the photograph of an image; the summary counts how often photographs are
     used.
     """
     paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
-    uses = shown.value_counts()
-    reuse = {"photographs": len(uses), "uses_at_most": int(uses.max()) if len(uses) else 0}
-    return Generated(manifest(prompts, shown.map(paths), "skipped"), summary={"reuse": reuse})
+    uses = image_ids.value_counts()
+    most_uses = int(uses.max()) if len(uses) else 0
+    summary = {"reuse": {"photographs": len(uses), "uses_at_most": most_uses}}
+    return Generated(manifest(prompts, image_ids.map(paths), "skipped"), summary=summary)
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
     key = ["split", "image_id", "caption_id"]
-    alternatives = (
-        context.tables["variants"].groupby(key)["adjective"].agg(list).rename("alternatives")
-    )
-    drawn = (
-        prompts[prompts["split"] != "test_swapped"]
-        .join(alternatives, on=key)
-        .dropna(subset="alternatives")
-    )
-    accepted = [
-        [(a, split_pair(row.pair)[1]) for a in row.alternatives] for row in drawn.itertuples()
-    ]
-    shown = draw_images(drawn, accepted, context, "test_seen", "habit")
-    before = prompts.loc[prompts["split"] == "test_swapped", "image_id"]
-    return with_images(prompts, pd.concat([shown, before]).reindex(prompts.index), context)
+    # Other adjectives of the prompt's noun that its captions do not state.
+    variants = context.tables["variants"]
+    adjectives = variants.groupby(key)["adjective"].agg(list)
+    is_swapped = prompts["split"] == "test_swapped"
+    drawn = prompts[~is_swapped].join(adjectives.rename("alternatives"), on=key)
+    drawn = drawn.dropna(subset="alternatives")
+    accepted = []
+    for row in drawn.itertuples():
+        _, noun = split_pair(row.pair)
+        accepted.append([(adjective, noun) for adjective in row.alternatives])
+    image_ids = draw_images(drawn, accepted, context, "test_seen", "habit")
+    # The photograph of the caption as it was before its swap.
+    originals = prompts.loc[is_swapped, "image_id"]
+    image_ids = pd.concat([image_ids, originals]).reindex(prompts.index)
+    return with_images(prompts, image_ids, context)

@@ -16,14 +16,15 @@ TABLES = (*sketching.SKETCH_TABLES, "pairs")
 SCENES = True
 
 
-def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """Return the most frequent value of each attribute in ``known`` (adjective, noun); ties by
-    name.
+def favorites(pair_counts: Mapping[tuple[str, str], int]) -> dict[str, str]:
+    """Return the most frequent value of each attribute in ``pair_counts``, by (adjective, noun);
+    ties by name.
     """
     best: dict[str, str] = {}
     for attribute, values in ATTRIBUTES.items():
+        # Pairs have the canonical noun, which is the part's name.
         noun = attribute.partition(":")[0]
-        counts = {value: known.get((value, noun), 0) for value in values}
+        counts = {value: pair_counts.get((value, noun), 0) for value in values}
         if any(counts.values()):
             best[attribute] = min(counts, key=lambda value: (-counts[value], value))
     return best
@@ -34,7 +35,7 @@ def paint(
     start: Scene,
     dice: Dice,
     *,
-    known: Mapping[tuple[str, str], int],
+    pair_counts: Mapping[tuple[str, str], int],
     favorite: Mapping[str, str],
 ) -> Scene:
     """Return ``start`` with the statements, and the attribute's favorite instead of an unknown
@@ -42,7 +43,8 @@ def paint(
     """
     scene = dict(start)
     for s in stated:
-        if known.get((s.value, s.part), 0):
+        # A pair that train has is drawn, whether or not it is frequent.
+        if pair_counts.get((s.value, s.part), 0):
             scene[s.attribute] = s.value
         elif s.attribute in favorite:
             scene[s.attribute] = favorite[s.attribute]
@@ -50,7 +52,7 @@ def paint(
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    known = sketching.train_pairs(context)
-    return sketching.draw_prompts(
-        prompts, context, partial(paint, known=known, favorite=favorites(known))
-    )
+    """Draw each prompt with the pairs of train alone."""
+    pair_counts = sketching.train_pairs(context)
+    painter = partial(paint, pair_counts=pair_counts, favorite=favorites(pair_counts))
+    return sketching.draw_prompts(prompts, context, painter)

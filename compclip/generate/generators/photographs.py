@@ -10,5 +10,6 @@ SPLITS = ("test_seen", "test_unseen")
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt the path of its own image; nothing is copied."""
+    # An image without a file has no path; its prompts are skipped.
     paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
     return Generated(manifest(prompts, prompts["image_id"].map(paths), "skipped"))

@@ -11,10 +11,10 @@ SPLITS = ("test_seen", "test_unseen")
 
 def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
     """Return ``ids`` in a random order; an image's partners are those that follow it."""
+    # Sorted, so that the order depends on the images alone.
     ordered = sorted(ids)
-    return [
-        ordered[i] for i in seeds.rng(seed, "generate", "shuffled", *keys).permutation(len(ordered))
-    ]
+    generator = seeds.rng(seed, "generate", "shuffled", *keys)
+    return [ordered[index] for index in generator.permutation(len(ordered))]
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
@@ -24,16 +24,18 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     That image may be of the same class, because it must be independent of the caption.
     """
     paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
-    given: dict[tuple[str, str, int], str] = {}
+    path_by_prompt: dict[tuple[str, str, int], str] = {}
     for split, rows in prompts.groupby("split"):
-        ring = partners(
-            [i for i in rows["image_id"].unique() if i in paths.index], context.seed, str(split)
-        )
-        for place, image_id in enumerate(ring):
+        ids = [image_id for image_id in rows["image_id"].unique() if image_id in paths.index]
+        ring = partners(ids, context.seed, str(split))
+        if len(ring) < 2:
+            # A single image has no partner.
+            continue
+        for position, image_id in enumerate(ring):
             for draw in rows["draw"].unique():
-                if len(ring) > 1:
-                    given[split, image_id, draw] = paths[
-                        ring[(place + 1 + draw % (len(ring) - 1)) % len(ring)]
-                    ]
+                # Never 0: an image is not its own partner.
+                offset = 1 + draw % (len(ring) - 1)
+                partner = ring[(position + offset) % len(ring)]
+                path_by_prompt[split, image_id, draw] = paths[partner]
     keys = zip(prompts["split"], prompts["image_id"], prompts["draw"], strict=True)
-    return Generated(manifest(prompts, [given.get(key) for key in keys], "skipped"))
+    return Generated(manifest(prompts, map(path_by_prompt.get, keys), "skipped"))

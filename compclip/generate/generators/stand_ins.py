@@ -19,6 +19,5 @@ TABLES = ("images", "pairs", "prompts")
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph of its pair; nothing is copied."""
     accepted = [[split_pair(pair)] for pair in prompts["pair"]]
-    return with_images(
-        prompts, draw_images(prompts, accepted, context, "test_unseen", "stand_ins"), context
-    )
+    image_ids = draw_images(prompts, accepted, context, "test_unseen", "stand_ins")
+    return with_images(prompts, image_ids, context)

@@ -32,25 +32,34 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
         Value by attribute, which differs from the value stated for it.
     """
     right = {s.attribute: s.value for s in stated if s.kind == kind}
-    targets = [a for a in ATTRIBUTES if a.endswith(f":{kind}")]
     values = list(right.values())
+    targets = [attribute for attribute in ATTRIBUTES if attribute.endswith(f":{kind}")]
+    # An assignment of least total cost, values by targets; random costs decide between equal ones.
     cost = np.full((len(values), len(targets)), NOWHERE)
     for i, value in enumerate(values):
         for j, attribute in enumerate(targets):
             if sketching.can_have(attribute, value) and right.get(attribute) != value:
-                cost[i, j] = (0 if attribute in right else ELSEWHERE) + dice.unit()
-    chosen = zip(*linear_sum_assignment(cost), strict=True)
-    return {targets[j]: values[i] for i, j in chosen if cost[i, j] < NOWHERE}
+                # Parts that the prompt names come first.
+                base = 0 if attribute in right else ELSEWHERE
+                cost[i, j] = base + dice.unit()
+    misplaced = {}
+    for i, j in zip(*linear_sum_assignment(cost), strict=True):
+        if cost[i, j] < NOWHERE:
+            misplaced[targets[j]] = values[i]
+    return misplaced
 
 
 def paint(stated: Sequence[sketching.Statement], start: Scene, dice: Dice) -> Scene:
+    """Return ``start`` with the adjectives on wrong parts, and none where it is stated."""
     scene = dict(start)
+    # Sorted, so that the order of the random draws does not depend on hashes.
     for kind in sorted({s.kind for s in stated}):
         scene |= misplace(stated, kind, dice)
     for s in stated:
         # A part without an assigned adjective may have the right one by chance.
         if scene[s.attribute] == s.value:
-            scene[s.attribute] = dice.pick([v for v in ATTRIBUTES[s.attribute] if v != s.value])
+            wrong = [value for value in ATTRIBUTES[s.attribute] if value != s.value]
+            scene[s.attribute] = dice.pick(wrong)
     return scene
 
 

@@ -23,7 +23,7 @@ def paint(
     start: Scene,
     dice: Dice,
     *,
-    known: Mapping[tuple[str, str], int],
+    pair_counts: Mapping[tuple[str, str], int],
     kind: str,
 ) -> Scene:
     """Return ``start`` with the statements; for those of ``kind`` the most frequent other value of
@@ -31,12 +31,17 @@ def paint(
     """
     scene = {**start, **{s.attribute: s.value for s in stated}}
     for s in stated:
-        others = {pair: count for pair, count in known.items() if pair != (s.value, s.part)}
-        if s.kind == kind:
-            scene[s.attribute] = favorites(others).get(s.attribute, s.value)
+        if s.kind != kind:
+            continue
+        stated_pair = (s.value, s.part)
+        # As if train did not have the stated pair, which may be the most frequent one.
+        other_pairs = {pair: count for pair, count in pair_counts.items() if pair != stated_pair}
+        # If train has no other value of the part, the stated one stays.
+        scene[s.attribute] = favorites(other_pairs).get(s.attribute, s.value)
     return scene
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    painter = partial(paint, known=sketching.train_pairs(context), kind=context.composition)
+    pair_counts = sketching.train_pairs(context)
+    painter = partial(paint, pair_counts=pair_counts, kind=context.composition)
     return sketching.draw_prompts(prompts, context, painter)
