@@ -94,7 +94,7 @@ def _expanded(pattern: str) -> str:
 
 
 RULES = [
-    re.compile(f"{before}(?=(?P<reach>{_expanded(reach)}))") for before, reach in REACHES.items()
+    re.compile(f"{opener}(?=(?P<reach>{_expanded(reach)}))") for opener, reach in REACHES.items()
 ]
 
 

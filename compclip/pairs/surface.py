@@ -62,16 +62,16 @@ def _subjects_of(words: list[Word], be: int, adjectives: list[int], clause: int)
     return [clause + n for n in _subjects(words[clause:], be - clause, groups)]
 
 
-def _skip(words: list[Word], i: int, *parts: Role) -> int:
-    """Return the first position from ``i`` on whose word is none of ``parts``."""
-    while i < len(words) and words[i].part in parts:
+def _skip(words: list[Word], i: int, *roles: Role) -> int:
+    """Return the first position from ``i`` on whose word is none of ``roles``."""
+    while i < len(words) and words[i].part in roles:
         i += 1
     return i
 
 
-def _skip_back(words: list[Word], i: int, *parts: Role) -> int:
-    """Return the start of the words of ``parts`` that end before ``i``."""
-    while i and words[i - 1].part in parts:
+def _skip_back(words: list[Word], i: int, *roles: Role) -> int:
+    """Return the start of the words of ``roles`` that end before ``i``."""
+    while i and words[i - 1].part in roles:
         i -= 1
     return i
 
@@ -192,34 +192,34 @@ class _Run:
 
     def _link_pending(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
         first = heads[0]
-        others = heads[1:]
-        is_inner = self._is_inner(first, others)
+        further = heads[1:]
+        is_inner = self._is_inner(first, further)
         start = self._first_of_noun(first, is_inner)
         outer = self.pending[:start]
-        taken = self.pending[start:]
-        self._link(taken, first)
-        is_alone = begin == first and not self.words[first].group and not others
+        modifying = self.pending[start:]
+        self._link(modifying, first)
+        is_alone = begin == first and not self.words[first].group and not further
         if self.conjunction and is_alone:
             # `red and banana`: after a conjunction, a noun alone may be coordinated with a color
             # as a noun.
-            self._dispute(taken)
-        if is_inner and others:
-            self._link(outer, others[0])
+            self._dispute(modifying)
+        if is_inner and further:
+            self._link(outer, further[0])
             self.pending = []
             self.last = []
         else:
             self.pending = outer
-            self.last = taken
-            self._share(others, predicate)
+            self.last = modifying
+            self._share(further, predicate)
         self.joined &= set(self.pending)
 
-    def _is_inner(self, first: int, others: list[int]) -> bool:
+    def _is_inner(self, first: int, further: list[int]) -> bool:
         """Return whether a noun only has the adjectives beside it, those before modify the noun
         that follows: `small red headed bird`, `small white belly bird`.
         """
         if self.words[first].possessed:
             return True
-        return bool(others) and self.words[others[0]].lower in WORDS.birds
+        return bool(further) and self.words[further[0]].lower in WORDS.birds
 
     def _first_of_noun(self, noun: int, is_inner: bool) -> int:
         """Return which pending adjective is the first that modifies the noun."""
@@ -467,10 +467,10 @@ def _top_of_span(words: list[Word], n: int) -> int | None:
     """Return the noun from which a span goes down to the noun at ``n``: `crown` in `crown down to
     the nape`.
     """
-    to = _start_of_phrase(words, n) - 1
-    if to < 2 or words[to - 1].lower != "down" or words[to].lower != "to":
+    end = _start_of_phrase(words, n)
+    if end < 3 or words[end - 2].lower != "down" or words[end - 1].lower != "to":
         return None
-    top = to - 2
+    top = end - 3
     if words[top].part is Role.AND:
         top -= 1
     return top if top >= 0 and words[top].part is Role.NOUN else None

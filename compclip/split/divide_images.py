@@ -65,10 +65,10 @@ def divide_images(
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)
     best = divide_samples(samples, n_train, n_test, target.atom, target.compound, step_seed)
-    sides = np.full(len(images), "unused", dtype=object)
-    sides[best.train] = "train"
-    sides[best.test] = "test"
-    division = pd.DataFrame({"image_id": images, "side": sides}).astype("str")
+    side_of_image = np.full(len(images), "unused", dtype=object)
+    side_of_image[best.train] = "train"
+    side_of_image[best.test] = "test"
+    division = pd.DataFrame({"image_id": images, "side": side_of_image}).astype("str")
     warnings = []
     # With a target compound divergence, both divergences are only approached.
     if target.compound == "max" and best.atom > target.atom + ROUNDING:
@@ -76,7 +76,7 @@ def divide_images(
             f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask "
             "for smaller sides"
         )
-    sizes = {name: int((sides == name).sum()) for name in SIDES}
+    sizes = {name: int((side_of_image == name).sum()) for name in SIDES}
     summary = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
         "seed": seed,

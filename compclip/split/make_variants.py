@@ -136,22 +136,22 @@ def variants_of(
             elsewhere.add(as_changed.adjective)
         if (mention.start, mention.noun) in new_adjectives:
             kept_changes.append(Candidate.of(mention.noun, as_changed.adjective, (mention,)))
-    for other in ranked:
+    for new in ranked:
         reason = None
-        if other in elsewhere:
+        if new in elsewhere:
             reason = "describes the noun elsewhere"
-        elif contradiction(caption, as_prompted, other, list(prompted.values())):
+        elif contradiction(caption, as_prompted, new, list(prompted.values())):
             reason = "contradiction"
-        elif _has_objection(caption, target, other, adjectives, nouns):
+        elif _has_objection(caption, target, new, adjectives, nouns):
             reason = "wording"
-        elif other in stated_of_noun:
+        elif new in stated_of_noun:
             reason = STATED
         if reason is not None:
             reasons[reason] += 1
             continue
-        change = Candidate.of(noun, other, tuple(target))
+        change = Candidate.of(noun, new, tuple(target))
         text, changes = apply(prompt.caption, [change, *kept_changes])
-        yield other, text, changes
+        yield new, text, changes
 
 
 def _has_objection(
@@ -250,8 +250,8 @@ def vary(
     excluded_by = cache(words.lexicon.excluded_by)
     rows = []
     counts: dict[str, VariantCounts] = {}
-    asked = prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY)
-    for split, image, number, pair in asked.itertuples(index=False):
+    targets = prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY)
+    for split, image, number, pair in targets.itertuples(index=False):
         split_counts = counts.setdefault(split, VariantCounts())
         reasons = split_counts.reasons
         if pd.isna(pair):
@@ -265,10 +265,12 @@ def vary(
             # The image's captions do not describe the image to be made.
             swap = changes.get(key, [])
         else:
-            stated_of_noun = {a for a, other in stated.get(image, ()) if overlap(noun, other)}
-        others = [other for other in words.ranked.get(noun, []) if other != adjective]
-        excluded = [other for other in others if other in excluded_by(adjective)]
-        reasons["may both be true"] += len(others) - len(excluded)
+            for stated_adjective, stated_noun in stated.get(image, ()):
+                if overlap(noun, stated_noun):
+                    stated_of_noun.add(stated_adjective)
+        ranked = [word for word in words.ranked.get(noun, []) if word != adjective]
+        excluded = [word for word in ranked if word in excluded_by(adjective)]
+        reasons["may both be true"] += len(ranked) - len(excluded)
         dropped_before = reasons[STATED]
         prompt = CaptionPrompt(texts[key], pair, mentions[key], swap)
         variants = list(

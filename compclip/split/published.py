@@ -82,8 +82,8 @@ def take_splits(
                 duplicates.append(f"{image} ({split_of[image]}, {split})")
             else:
                 split_of[image] = split
-    taken = sorted(in_data & set(split_of))
-    columns = {"image_id": taken, "split": [split_of[image] for image in taken]}
+    image_ids = sorted(in_data & set(split_of))
+    columns = {"image_id": image_ids, "split": [split_of[image] for image in image_ids]}
     splits = pd.DataFrame(columns, dtype="str")
     for split in SPLITS:
         listed = published.images[split]

@@ -147,7 +147,7 @@ class _Choice(NamedTuple):
 
     pairs: list[str]
     source: str
-    more: dict[str, Any]
+    entries: dict[str, Any]
 
 
 def _published(
@@ -155,8 +155,8 @@ def _published(
 ) -> _Choice:
     noun_forms = nouns.forms if nouns else None
     pairs, faults = take_pairs(read_split(path).pairs, adjectives.forms, noun_forms, path)
-    more = {"not_ranked": sorted(set(pairs) - ranked), "violations": faults}
-    return _Choice(pairs, "published", more)
+    entries = {"not_ranked": sorted(set(pairs) - ranked), "violations": faults}
+    return _Choice(pairs, "published", entries)
 
 
 def _count_occurrences(pairs: OccurrenceBlocks) -> pd.Series:
@@ -237,14 +237,14 @@ def sample_heldout(
         "prefer": draw.prefer,
         "seed": seed,
         "occurrences": {pair: int(counts[pair]) for pair in choice.pairs},
-        **choice.more,
+        **choice.entries,
     }
 
 
 def _log_heldout(choice: _Choice, counts: pd.Series, ranked: int, where: str) -> None:
     number = len(choice.pairs)
     log.info("%s: held-out pairs: %d (%s); ranked: %d", where, number, choice.source, ranked)
-    unranked = choice.more.get("not_ranked")
+    unranked = choice.entries.get("not_ranked")
     if unranked:
         pairs = ", ".join(f"{pair} ({counts[pair]} occurrences)" for pair in unranked)
         log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), pairs)

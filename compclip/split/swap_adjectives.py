@@ -169,8 +169,8 @@ class _Choice:
         self.chosen[caption] = rarest
         return True
 
-    def add_nouns(self, caption: int, most: int) -> list[int]:
-        """Return the positions to change: also of further nouns with a pair rarer than ``most``."""
+    def add_nouns(self, caption: int, limit: int) -> list[int]:
+        """Return the positions to change, also of further nouns with pairs rarer than ``limit``."""
         pairs = self.offers[caption]
         changes = [self.chosen[caption]]
         nouns = [split_pair(pair)[1] for pair in pairs]
@@ -178,7 +178,7 @@ class _Choice:
         for noun in sorted(offered_nouns - {nouns[changes[0]]}):
             positions = [i for i in self.choices[caption] if nouns[i] == noun]
             rarest = self.rarest(caption, positions)
-            if self.counts[pairs[rarest]] < most:
+            if self.counts[pairs[rarest]] < limit:
                 self.counts[pairs[rarest]] += 1
                 changes.append(rarest)
         return changes
@@ -217,8 +217,8 @@ def choose_changes(
         has_moved = False
         for caption in captions:
             has_moved |= choice.move(caption)
-    most = max(choice.counts.values(), default=0)
-    return [choice.add_nouns(caption, most) for caption in range(len(offers))]
+    highest = max(choice.counts.values(), default=0)
+    return [choice.add_nouns(caption, highest) for caption in range(len(offers))]
 
 
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
@@ -323,17 +323,17 @@ def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream
 
 
 def count_swaps(
-    counts: Mapping[str, int], captions: int, heldout: Collection[str], more: Mapping[str, Any]
+    counts: Mapping[str, int], captions: int, heldout: Collection[str], entries: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the content of swapped.json.
 
     Args:
         counts: swapped captions by pair.
         captions: number of captions of test_seen.
-        more: further entries of swapped.json.
+        entries: further entries of swapped.json.
     """
     pairs = {pair: counts.get(pair, 0) for pair in heldout}
-    return {"captions": captions, "swapped": sum(counts.values()), "pairs": pairs, **more}
+    return {"captions": captions, "swapped": sum(counts.values()), "pairs": pairs, **entries}
 
 
 def log_swaps(summary: Mapping[str, Any], where: str) -> None:
@@ -414,12 +414,12 @@ def swap_captions(
     swapped = empty_table(SWAPPED)
     if len(offers.table):
         swapped = pd.concat(swaps.tables, ignore_index=True)
-    more = {
+    entries = {
         "exclusive": swaps.exclusive,
         "left_alone": dict(sorted(offers.reasons.items())),
         "seed": stream.seed,
     }
-    return swapped, count_swaps(swaps.counts, offers.captions, heldout, more)
+    return swapped, count_swaps(swaps.counts, offers.captions, heldout, entries)
 
 
 @checked

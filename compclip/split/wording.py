@@ -88,14 +88,14 @@ class Wording:
         joined = []
         for step in steps:
             index = first if step < 0 else last
-            near = index + step
+            neighbor = index + step
             far = index + 2 * step
-            if not 0 <= near < len(self.words):
+            if not 0 <= neighbor < len(self.words):
                 continue
-            if self.lower[near] in WORDS.coordinators and 0 <= far < len(self.words):
+            if self.lower[neighbor] in WORDS.coordinators and 0 <= far < len(self.words):
                 joined.append(self.lower[far])
             elif not self.neighbor(index, step):  # a comma
-                joined.append(self.lower[near])
+                joined.append(self.lower[neighbor])
         return joined
 
 
@@ -175,8 +175,8 @@ def contradiction(
     """
     noun = changed[0].noun
     old = changed[0].adjective
-    others = _adjectives_of_same_thing(noun, old, mentions)
-    if any(contradicts(new, other) for other in others):
+    adjectives = _adjectives_of_same_thing(noun, old, mentions)
+    if any(contradicts(new, adjective) for adjective in adjectives):
         return True
     if old in WORDS.stacking:
         return False
@@ -278,8 +278,8 @@ def _in_comparison(context: _Context, new: str) -> bool:
     that of ``new``.
     """
     words = context.words
-    after = words[context.last + 1 : context.last + 3]
-    if after[:1] == ["in"] and WORDS.measures.intersection(after[1:]):
+    next_words = words[context.last + 1 : context.last + 3]
+    if next_words[:1] == ["in"] and WORDS.measures.intersection(next_words[1:]):
         return True  # `short in length`
     if _compared(words, context.first, context.last):
         return True
@@ -307,10 +307,10 @@ def _compared(words: list[str], first: int, last: int) -> bool:
         if word == "for" and following in WORDS.possessives:
             return True
     # `as long as`, `almost long as`, but not `long as well as`.
-    after = words[last + 1 : last + 5]
-    if after[:1] == ["as"] and after[1:2] != ["well"]:
+    next_words = words[last + 1 : last + 5]
+    if next_words[:1] == ["as"] and next_words[1:2] != ["well"]:
         return True
-    return "as" in words[max(0, first - 3) : first] and "as" in after
+    return "as" in words[max(0, first - 3) : first] and "as" in next_words
 
 
 def _may_be_of_another(context: _Context) -> bool:
@@ -365,8 +365,8 @@ def _shared_with_next(context: _Context) -> bool:
     joined = _joined_after_noun(context)
     if joined and joined[0] in WORDS.sides:  # `white throat and upper breast`
         return True
-    after = context.words[context.noun_last + 2 : context.noun_last + 4]
-    if not (WORDS.simple_copulas | WORDS.relatives).isdisjoint(after):
+    next_words = context.words[context.noun_last + 2 : context.noun_last + 4]
+    if not (WORDS.simple_copulas | WORDS.relatives).isdisjoint(next_words):
         return False
     return any(word in context.nouns for word in joined)
 
@@ -380,20 +380,20 @@ def _noun_continues(context: _Context) -> bool:
     if following and following not in WORDS.neutral_nouns and is_part:
         return True
     # `a large head size`, `a huge wing white span`.
-    after = context.words[context.noun_last + 1 : context.noun_last + 3]
-    return not WORDS.sizes.isdisjoint(after)
+    next_words = context.words[context.noun_last + 1 : context.noun_last + 3]
+    return not WORDS.sizes.isdisjoint(next_words)
 
 
 def _phrase_breaks(context: _Context) -> bool:
     """Return whether the adjective's phrase ends before the noun: `shades of yellow and patches`,
     `yellow bird has`.
     """
-    between = context.between
-    if not between:
+    inner_words = context.between
+    if not inner_words:
         return False
-    if between[-1] in WORDS.coordinators or not WORDS.breaks.isdisjoint(between):
+    if inner_words[-1] in WORDS.coordinators or not WORDS.breaks.isdisjoint(inner_words):
         return True
-    return not context.is_stacking and any(map(_is_pattern, between))
+    return not context.is_stacking and any(map(_is_pattern, inner_words))
 
 
 def _ends_predicate(context: _Context) -> bool:
