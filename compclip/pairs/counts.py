@@ -45,6 +45,7 @@ class PairCounts:
         self.relations.update(pairs["relation"].tolist())
         hashes = pd.util.hash_array(captions["text"].to_numpy(), categorize=False)
         self.texts = np.union1d(self.texts, hashes)
+        # The forms are those in the caption, not the canonical words.
         pairs = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
         for role, forms in self.forms.items():
             forms.update(surfaces(pairs, role))

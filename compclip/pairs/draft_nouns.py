@@ -49,6 +49,7 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, l
     forms = rows.assign(form=surfaces(rows, "noun"))
     counts = forms.groupby(["noun", "form"]).size()
     frequency = counts.groupby("noun").sum().sort_values(ascending=False, kind="stable")
+    # A letter is no noun.
     drafted = [noun for noun in frequency.index if len(noun) > 1][:most]
     noun_of_form = {noun: noun for noun in drafted}
     # The most frequent noun of a form comes first; equal ones by name.

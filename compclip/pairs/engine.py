@@ -59,6 +59,7 @@ def occurrences(
         # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
         if a in reached or n in absent:
             relation = "disputed"
+        # Offsets in the caption as given, which people and swaps see.
         offsets = (*text.given(adjective.start, adjective.end), *text.given(noun.start, noun.end))
         result.append(Occurrence(adjective.canonical, noun.canonical, *offsets, relation))
     return result
@@ -82,6 +83,7 @@ def _relations(
         relation = link.relation
         if link.adjective in settled or _is_implausible(link, words):
             relation = "disputed"
+        # The surface's relation counts if both find the pair.
         relations.setdefault((link.adjective, link.noun), relation)
     return relations
 
@@ -90,6 +92,7 @@ def _is_implausible(link: Link, words: list[Word]) -> bool:
     """Return whether the noun of an attributive adjective is to its left or behind a separator."""
     if link.relation != "attributive":
         return False
+    # `a white belly grey back`: the belly is not gray.
     if link.noun < link.adjective:
         return True
     inside = words[link.adjective + 1 : link.noun]

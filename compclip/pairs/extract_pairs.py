@@ -56,6 +56,7 @@ def extract_pairs(
     listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
     extractor = Extractor(model, listed, listed_nouns, compounds)
     pairs = find_pairs(captions, extractor, processes, cache)
+    # Without a noun lexicon, the words of all captions decide which forms are of one noun.
     words = None if nouns else caption_words(captions["text"])
     return NounForms(extractor.vocabulary, words).unite(captions, pairs)
 

@@ -71,6 +71,7 @@ def _subjects(verb: Token, roles: list[Role]) -> list[tuple[int, str]]:
         is_antecedent = verb.dep_ == "relcl" and roles[verb.head.i] is Role.NOUN
         return [(verb.head.i, "predicative")] if is_antecedent else []
     nouns: list[int] = []
+    # Nouns that are coordinated with the first subject are its children.
     queue = subjects[:1]
     while queue:
         token = queue.pop()

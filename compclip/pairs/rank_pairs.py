@@ -23,6 +23,7 @@ def count_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return adjective, noun, count and images of each pair, undisputed occurrences; those of whole
     images add up.
     """
+    # A disputed pair may not be in the caption.
     undisputed = pairs[pairs["relation"] != "disputed"]
     images = undisputed.groupby(NAMED)["image_id"]
     return images.agg(count="size", images="nunique").reset_index()
@@ -67,6 +68,7 @@ def rank_pairs(
     if nouns is not None:
         ranking = ranking[ranking["noun"].isin(nouns.words)]
         noun_condition = f" with a noun of lexicon {nouns.name}"
+    # Of the most frequent pairs; all pairs of these nouns are ranked.
     frequent_nouns = ranking["noun"].head(selection.pairs)
     ranking = ranking[ranking["noun"].isin(frequent_nouns)]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
@@ -77,6 +79,7 @@ def rank_pairs(
     remedy = "lower pairs.selection.min_count or choose other lexicons"
     require(len(ranking), "pairs", fault, remedy)
     ranking["rank"] = range(1, len(ranking) + 1)
+    # The middle of the pair's place in the ranking, in percent.
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
     numbers = (len(ranking), ranking["adjective"].nunique(), ranking["noun"].nunique())
     log.info("%d pairs of %d adjectives and %d nouns are ranked", *numbers)

@@ -36,9 +36,11 @@ def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
     clause = 0
     i = 0
     while i < len(words):
+        # Adjectives of a run wait for a noun; those after a copula have one.
         if words[i].part is not Role.BE:
             i = run.take(i)
             continue
+        # No adjective before a verb modifies a noun after it.
         run.end()
         predicate = _predicate(words, i)
         subjects = _subjects_of(words, i, predicate.adjectives, clause)
@@ -59,6 +61,7 @@ def _subjects_of(words: list[Word], be: int, adjectives: list[int], clause: int)
     if not adjectives:
         return []
     groups = {words[adjective].group for adjective in adjectives}
+    # Only words after the last predicate can be its subject.
     return [clause + n for n in _subjects(words[clause:], be - clause, groups)]
 
 
@@ -117,6 +120,7 @@ class _Run:
         return i + 1
 
     def _take_adjective(self, i: int) -> None:
+        # `tones of brown and red eyes`: no eyes are brown.
         if self._is_tone(i):
             self.without_noun.append(i)
             return
@@ -125,6 +129,7 @@ class _Run:
             unit = self._unit()
             self.without_noun.extend(self.pending[unit:])
             del self.pending[unit:]
+        # `black and white wings`: white is joined to black.
         if self.conjunction and self.pending:
             self.joined.add(i)
         self.pending.append(i)
@@ -132,6 +137,7 @@ class _Run:
 
     def _take_nouns(self, begin: int) -> int:
         """Take the nouns in a row from ``begin``; return the position after them."""
+        # `breast belly sides` are taken together.
         end = _skip(self.words, begin, Role.NOUN)
         heads = _heads(self.words, range(begin, end))
         self._link_nouns(begin, heads, _predicate_groups(self.words, end))
@@ -152,6 +158,7 @@ class _Run:
     def _is_pattern(self, i: int) -> bool:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
         phrase = self.words[i + 1 : i + 4]
+        # `with white speckled feathers`
         if [word.part for word in phrase] != [Role.ADJECTIVE, Role.ADJECTIVE, Role.NOUN]:
             return False
         color, pattern, _ = phrase
@@ -163,6 +170,7 @@ class _Run:
         """Return where the last adjectives that belong together begin: coordinated ones, or two of
         one lexicon.
         """
+        # "" for adjectives that no lexicon lists.
         groups = [self.words[adjective].group for adjective in self.pending]
         start = len(self.pending) - 1
         while start:
@@ -185,6 +193,7 @@ class _Run:
             return
         first = heads[0]
         has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
+        # `red breast and belly`: the belly shares the adjective.
         if self.conjunction and self.last and not has_modifier:
             self._share(heads, predicate)
         else:
@@ -195,6 +204,7 @@ class _Run:
         further = heads[1:]
         is_inner = self._is_inner(first, further)
         start = self._first_of_noun(first, is_inner)
+        # They wait for the next noun: small in `small red headed bird`.
         outer = self.pending[:start]
         modifying = self.pending[start:]
         self._link(modifying, first)
@@ -204,6 +214,7 @@ class _Run:
             # as a noun.
             self._dispute(modifying)
         if is_inner and further:
+            # `small white belly bird`: the bird is small.
             self._link(outer, further[0])
             self.pending = []
             self.last = []
@@ -211,14 +222,17 @@ class _Run:
             self.pending = outer
             self.last = modifying
             self._share(further, predicate)
+        # Positions of adjectives that have their noun are of no more use.
         self.joined &= set(self.pending)
 
     def _is_inner(self, first: int, further: list[int]) -> bool:
         """Return whether a noun only has the adjectives beside it, those before modify the noun
         that follows: `small red headed bird`, `small white belly bird`.
         """
+        # `red headed bird`
         if self.words[first].possessed:
             return True
+        # `white belly bird`
         return bool(further) and self.words[further[0]].lower in WORDS.birds
 
     def _first_of_noun(self, noun: int, is_inner: bool) -> int:
@@ -230,6 +244,7 @@ class _Run:
 
     def _link(self, adjectives: list[int], noun: int) -> None:
         for n, adjective in enumerate(adjectives):
+            # In `a long red and black bill`, red and black are adjacent, long is not.
             is_direct = all(later in self.joined for later in adjectives[n + 1 :])
             relation = "adjacent" if is_direct else "attributive"
             self.links.append(Link(adjective, noun, relation))
@@ -241,7 +256,9 @@ class _Run:
 
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
         for noun in nouns:
+            # The predicate is that of the last noun only.
             groups = predicate if noun == nouns[-1] else None
+            # `white breast and belly that is fluffy`: whether the belly is white, too, is open.
             is_clear = groups is None and not self._is_apart(noun)
             relation = "shared" if is_clear else "disputed"
             for adjective in self.last:
@@ -256,6 +273,7 @@ class _Run:
         people. Of listed nouns, which are parts of a thing, all have it.
         """
         word = self.words[noun]
+        # Listed nouns are parts of one thing.
         if word.group or self.words[self.links[-1].noun].group:
             return False
         return self.is_single and word.plural or word.canonical in WORDS.people
@@ -268,6 +286,7 @@ def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
     heads: list[int] = []
     for n in nouns:
         following = words[n + 1] if n < nouns[-1] else None
+        # Only the last noun of a compound is a thing.
         if following is not None and _modifies_noun(words[n], following):
             continue
         # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
@@ -283,11 +302,13 @@ def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
 
 def _modifies_noun(noun: Word, following: Word) -> bool:
     """Return whether a noun is only part of the name of the next one."""
+    # A noun that no lexicon lists, or such as `side`.
     if not noun.group or noun.canonical in WORDS.ordinals:
         return True
     # A compound whose head is the second: `breast feathers`.
     if following.canonical in WORDS.carriers and noun.canonical not in WORDS.marks:
         return True
+    # Of some nouns, only certain others carry a mark.
     return noun.canonical in WORDS.carriers_of.get(following.canonical, ())
 
 
@@ -296,6 +317,7 @@ def _closes(words: list[Word], i: int) -> bool:
     noun.
     """
     while i + 1 < len(words) and words[i].part in (Role.NOUN, Role.AND):
+        # `red breast, belly and throat`
         is_and = words[i].part is Role.AND and words[i].lower != ","
         if is_and and words[i + 1].part is Role.NOUN:
             return True
@@ -311,8 +333,10 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
     """
     if end == len(words) or words[end].part not in (Role.BE, Role.THAT):
         return None
+    # `black head and wings are long` begins a clause at the wings.
     if words[end].part is Role.BE:
         return {word.group for word in words}
+    # The last word before the adjectives.
     be = _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1
     return {words[adjective].group for adjective in _predicate(words, be).adjectives}
 
@@ -351,6 +375,7 @@ def _read_coordination(words: list[Word], begin: int) -> _Coordination:
     for i in range(begin, end):
         if words[i].part is Role.ADJECTIVE:
             groups[-1].append(i)
+        # Of `, and`, only the first begins a group.
         elif words[i].part is Role.AND and groups[-1]:
             groups.append([])
             begins.append(i)
@@ -373,16 +398,20 @@ def _predicate(words: list[Word], be: int) -> _Predicate:
     nothing = _Predicate([], be + 1)
     if end == len(words) or words[end].part is not Role.NOUN:
         return whole
+    # `is a bright red color`
     if words[end].lower in WORDS.vague_nouns:
         return whole
+    # `is a red bird`, `is feathers`
     if has_article or not adjectives:
         return nothing
     if not coordination.groups[-1]:
         return _Predicate(adjectives, coordination.begins[-1])  # `is black and wings`
+    # `the crown is red belly and breast are white`
     if _begins_clause(words, end):
         return whole
     if len(adjectives) == 1:
         return nothing  # `is brown feathers`
+    # `is short black belly`: the first is predicated, the belly is black.
     if len(coordination.groups) == 1:
         return _Predicate(adjectives[:1], adjectives[1])
     return _before_attributes(words, coordination)
@@ -407,6 +436,7 @@ def _begin_of_attributes(groups: list[list[str]]) -> int:
     last = len(groups) - 1
     firsts = [group[0] for group in groups]
     for n in range(1, last):
+        # `is white and gray and long black and white wings`
         if len(groups[n]) > 1 or firsts[n] in firsts[:n]:
             return n
     # `is white and black and white wings`: the wings are black and white.
@@ -420,8 +450,10 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     not pronouns.
     """
     noun = _skip_back(words, be, Role.THAT, Role.MODIFIER) - 1
+    # `it is red`
     if noun < 0 or words[noun].part is not Role.NOUN:
         return []
+    # `wings that are white`
     is_relative = any(word.part is Role.THAT for word in words[noun + 1 : be])
     plural = _number(words[be].lower)
     top = _top_of_span(words, noun)
@@ -431,6 +463,7 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     governor = _governor(words, noun)
     if governor is not None:
         noun = _agreeing(words, noun, governor, is_relative, plural)
+    # `crown and nape are black`: one of them alone cannot be the subject.
     needs_more = plural is True and not words[noun].plural
     return [noun, *_coordinated(words, noun, groups, is_relative, needs_more)]
 
@@ -452,6 +485,7 @@ def _agreeing(
     """
     likely = noun if is_relative else governor
     unlikely = governor if is_relative else noun
+    # The verb's number does not speak against the likely one.
     if plural is None or words[likely].plural == plural:
         return likely
     return unlikely if words[unlikely].plural == plural else likely
@@ -471,6 +505,7 @@ def _top_of_span(words: list[Word], n: int) -> int | None:
     if end < 3 or words[end - 2].lower != "down" or words[end - 1].lower != "to":
         return None
     top = end - 3
+    # `crown, down to the nape`
     if words[top].part is Role.AND:
         top -= 1
     return top if top >= 0 and words[top].part is Role.NOUN else None
@@ -508,18 +543,21 @@ def _coordinated(
     if needs_more:
         skipped.append(Role.START)
     start = _skip_back(words, n, *skipped)
+    # Nothing is coordinated with the noun.
     if start < 2 or words[start - 1].part is not Role.AND or words[start - 2].part is not Role.NOUN:
         return []
     first = _skip_back(words, start - 2, Role.NOUN)
     subjects = range(start - 2, first - 1, -1)
     begin = _start_of_phrase(words, first)
     opening = words[begin:first]
+    # `black crown and wings are white`: only the wings are white.
     if any(word.part is Role.ADJECTIVE and word.group in groups for word in opening):
         return []
     if needs_more:
         return subjects
     previous = words[begin - 1].part if begin > 0 else None
     if not is_relative:
+        # `with a crown and wings`
         is_object = previous in (Role.OTHER, Role.PLACE)
         return [] if is_object else subjects
     # A noun and at most a determiner, not itself coordinated.

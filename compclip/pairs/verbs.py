@@ -75,15 +75,18 @@ class MisreadVerbs:
         lower = token.lower_
         if token.i == 0 or not self.dictionary.verbs or lower in WORDS.transparent:
             return False
+        # Which base form is right is open, so one that is known suffices.
         stems = _stems(lower)
         is_action = not WORDS.actions.isdisjoint(stems)
         if not is_action and self.dictionary.verbs.isdisjoint(stems):
             return False
         if lower.endswith("ing"):
+            # `blue writing on it`, but `writing a letter`
             is_thing = lower in WORDS.things_in_ing and _following_tag(token) not in OBJECT_TAGS
             return not is_thing and self._is_participle(token)
         if not token.tag_.startswith("NN"):
             return False
+        # `protrude`
         if self._is_no_noun(token, stems) or self._continues_verb(token):
             return True
         if token.tag_ == "NNS":
@@ -134,6 +137,7 @@ class MisreadVerbs:
         """Return whether a word is the verb of a plural: `race` in `two black dogs race`."""
         previous = token.nbor(-1)
         modifies_token = previous.head.i == token.i
+        # `two black dogs race`: a plural hardly modifies a noun.
         if _is_plural_noun(previous) and modifies_token:
             return True
         if _following_tag(token).startswith(PHRASE_TAGS):
@@ -152,6 +156,7 @@ class MisreadVerbs:
         if token.tag_ not in ("NN", "VBG") or token.nbor(-1).tag_ == "HYPH":
             return False
         follows_noun = self._follows_noun(token, token.tag_ == "NN")
+        # `a running dog`
         if token.tag_ == "VBG" and not follows_noun:
             return False
         if _following_tag(token).startswith(PHRASE_TAGS):
@@ -177,6 +182,7 @@ class MisreadVerbs:
             return token.tag_ != "NNS" or previous.tag_ != "NNS"
         if previous.tag_ != "JJ" or previous.lower_ not in self.dictionary.nouns:
             return False
+        # The dictionary has it only as a noun, such as `top`.
         if previous.lower_ not in self.dictionary.adjectives:
             return True
         if not is_sure or previous.i == 0:
@@ -192,6 +198,7 @@ class MisreadVerbs:
             return False
         while start > 0 and self._is_in_colors(token.doc[start]):
             start -= 1
+        # `a man in black and white sits`
         return token.doc[start].lower_ in WORDS.wearing
 
     def _is_in_colors(self, token: Token) -> bool:

@@ -137,6 +137,7 @@ class Vocabulary:
         # The number of tokens of the longest form, by its first token.
         self.longest: dict[str, int] = {}
         listed = nouns or Lexicon("nouns", {})
+        # Forms of parts in -ed, such as `haired`.
         part_nouns = {form: noun for form, (noun,) in WORDS.part_forms.items()}
         possessed = {form: listed.forms.get(noun, noun) for form, noun in part_nouns.items()}
         # A later lexicon replaces the forms of those before.
@@ -157,6 +158,7 @@ class Vocabulary:
         """Return the number of tokens and the entry of the longest form that begins at token
         ``i``.
         """
+        # A form cannot reach beyond the end of the text.
         longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.entries.get(tuple(lowers[i : i + length]))
@@ -197,6 +199,7 @@ class Vocabulary:
             if i and lowers[i - 1] in WORDS.backwards:
                 return entry._replace(part=Role.MODIFIER)
         elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
+            # The fruit is a noun that no lexicon lists.
             return entry._replace(part=Role.NOUN, group="")
         return entry
 
@@ -209,6 +212,7 @@ class Vocabulary:
             length = 1
             role = self._part(doc, i)
         last = i + length - 1
+        # Only the last word of `x-rays` is inflected.
         canonical = "".join(lowers[i:last]) + self._fold(doc[last], role)
         return length, LexiconEntry(role, canonical, "")
 
@@ -241,6 +245,7 @@ class Vocabulary:
         """Return the role of an unlisted token, by its tags and its neighbors."""
         token = doc[i]
         following = doc[i + 1] if i + 1 < len(doc) else None
+        # Always nouns, whatever the tag.
         if token.lower_ in WORDS.plurals_like_verbs:
             return Role.NOUN
         if self._is_verb(token, following) or self._is_look(token):
@@ -255,8 +260,10 @@ class Vocabulary:
             return Role.THAT
         if role is Role.OTHER:
             return self._role_of_other(doc, i)
+        # `top` in `a blue top bowling`
         if role is Role.ADJECTIVE and self._is_noun(token, following):
             return Role.NOUN
+        # `cone` in `cone shaped`
         if role is Role.NOUN and self._is_modifier(token, following):
             return Role.MODIFIER
         has_subject = any(child.dep_ == "nsubj" for child in token.children)
@@ -276,6 +283,7 @@ class Vocabulary:
         precedes_verb = i + 1 < len(doc) and self._is_becoming(doc, i + 1)
         if precedes_verb and token.lower_ in WORDS.has:
             return Role.MODIFIER  # `the leaf has turned red`
+        # `the leaf turned red`
         if self._is_becoming(doc, i):
             follows_copula = previous is not None and previous.lower_ in WORDS.be
             return Role.MODIFIER if follows_copula else Role.BE
@@ -291,6 +299,7 @@ class Vocabulary:
         """Return the role of a token that its tag makes neither a noun nor an adjective."""
         token = doc[i]
         following = doc[i + 1] if i + 1 < len(doc) else None
+        # `a pointed bill`
         if self._is_participle(token, following):
             return Role.ADJECTIVE
         follows_adjective = i > 0 and self._listed(doc[i - 1]) is Role.ADJECTIVE
@@ -319,6 +328,7 @@ class Vocabulary:
             return False
         if tags[0] != "CC":
             return tags[0] in AFTER_NOUN_TAGS
+        # `an orange and a pear`
         if tags[1:2] == ["DT"]:
             return True
         # In `an orange and cream cat` it is a color.
@@ -335,6 +345,7 @@ class Vocabulary:
         if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
             return False
         entry = self.entries.get((doc[i - 2].lower_,))
+        # `large` in `a large snow covered hill`
         if entry is None or entry.canonical not in WORDS.stacking:
             return False
         is_after_noun = doc[i - 1].tag_.startswith("NN")
@@ -368,6 +379,7 @@ class Vocabulary:
             role = self._listed(token)
             if role is not None:
                 return role is Role.ADJECTIVE
+            # Words such as `a light` in `painted a light blue`.
             if token.tag_ not in ("DT", "RB", "JJ"):
                 return False
         return False
@@ -398,6 +410,7 @@ class Vocabulary:
         """
         if token.tag_ != "JJ" or token.lower_ not in self.dictionary.nouns:
             return False
+        # A listed word after it is no misread verb.
         if following is None or self._listed(following) is not None:
             return False
         return self.is_misread(following)
@@ -420,6 +433,7 @@ class Vocabulary:
         """Return whether a verb form is used as an adjective: `a pointed bill`, `is pointed`."""
         if token.tag_ not in ("VBN", "VBD", "VBG"):
             return False
+        # The parser sees an adjective.
         if token.dep_ in ("amod", "acomp"):
             return True
         if token.tag_ == "VBG":
@@ -434,6 +448,7 @@ class Vocabulary:
         is_opener = previous.tag_ in ("JJ", "DT", "CC", "RB", "CD")
         if not is_opener and self._listed(previous) is not Role.ADJECTIVE:
             return False
+        # A listed word is a noun or an adjective, whatever its tag.
         is_listed = (following.lower_,) in self.entries
         return is_listed or following.tag_.startswith(("NN", "JJ"))
 

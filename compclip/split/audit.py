@@ -60,12 +60,14 @@ def read_heldout_pairs(
         # Most texts have no word of a held-out pair; reading their pairs would take most time.
         if words.isdisjoint(adjectives) or words.isdisjoint(nouns):
             continue
+        # Pairs that are only near may belong to other words.
         stated_items = stated(text, items)
         stated_words = word_pairs(stated_items)
         close = near(items)
         modifying = {adjective.start for adjective, _ in stated_items}
         unexplained = word_pairs(pair for pair in close if pair[0].start not in modifying)
         possible = stated_words | word_pairs(close)
+        # Sorted, because sets have another order in each run.
         for pair in sorted(possible & heldout):
             if pair in stated_words:
                 reading = "stated"
@@ -83,6 +85,7 @@ def audit_captions(read: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, 
     """
     caption = ["image_id", "caption_id", "split", "text"]
     is_stated = read["reading"] == "stated"
+    # What word order states is certain, what is only near a suspicion.
     violations = read[is_stated].assign(guarantee="held out")
     suspicions = {}
     for pair, rows in read[~is_stated].groupby("pair", sort=False):
@@ -103,6 +106,7 @@ def _joined_suspicions(
     for block in blocks:
         for pair, suspicion in block.items():
             by_pair.setdefault(pair, []).append(suspicion)
+    # A pair of several blocks is one suspicion.
     suspicions = {pair: _added(of_blocks) for pair, of_blocks in by_pair.items()}
 
     def order(pair: str) -> tuple[int, int, str]:
@@ -137,6 +141,7 @@ def _offset_faults(
     faults = []
     end = 0  # of the change before, in each text
     new_end = 0
+    # The text between two changes must be the same in both texts.
     for change in sorted(changes, key=lambda change: change["start"]):
         new = change["new_adj"]
         if (new, change["noun"]) not in heldout:
@@ -152,6 +157,7 @@ def _offset_faults(
             "new_adj": swapped_text[change["new_start"] : new_end],
         }
         for label, surface in surfaces.items():
+            # Offsets may be those of another word, or of a part of one.
             items = [(item.kind, item.word) for item in reader.read(surface)]
             if items != [("adjective", change[label])]:
                 faults.append(f"{label} {change[label]} is not at its offsets")
@@ -172,6 +178,7 @@ def audit_swapped(
     split.
     """
     captions = captions[captions["image_id"].isin(swapped["image_id"])]
+    # The captions as they are now, which a published file may not have.
     originals = captions.set_index(CAPTION_KEY)[["split", "text"]].to_dict("index")
     violations = []
     rows = swapped[["pair", *CAPTION_KEY, "text", "swapped_text"]].to_dict("records")
@@ -220,11 +227,14 @@ def audit_block(
     heldout_words = {split_pair(pair) for pair in heldout}
     split_of = splits.set_index("image_id")["split"]
     captions = captions[[*CAPTION_KEY, "text"]].assign(split=captions["image_id"].map(split_of))
+    # A text may belong to many captions, so each is read once.
     readings = read_heldout_pairs(captions["text"].unique(), heldout_words, reader)
     read = readings.merge(captions.sort_values(CAPTION_KEY), on="text")
+    # Stable: captions of the same text stay in the order of images.
     read = read.sort_values("text", kind="stable")
     # Captions of test_unseen may state held-out pairs.
     violations, suspicions = audit_captions(read[read["split"].isin(["train", "test_seen"])])
+    # What captions of drawn images state is known only with the words of a noun lexicon.
     drawn = None
     if facts is not None and noun_forms:
         drawn = drawn_pairs(facts, forms, noun_forms)
@@ -252,6 +262,7 @@ def _joined_violations(
     if not reported:
         for image in sorted(without_split):
             violations.append({"guarantee": "every image has a split", "image_id": image})
+    # The order must not depend on the division into blocks.
     of_captions = [violation for block in blocks for violation in block["violations"]]
     violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))
     for block in blocks:
@@ -282,11 +293,13 @@ def join_audits(
         heldout, unused, where: as in ``audit``.
     """
     without_split = {image for block in blocks for image in block["without_split"]}
+    # Contested and unused images may be in no split, but no others.
     lost = without_split.difference(unused)
     violations = _joined_violations(blocks, lost, reported)
     suspicions = _joined_suspicions([block["suspicions"] for block in blocks])
     captions = _counts_by_split(blocks, "captions")
     counts = {
+        # An entry of a published file may stand for several faults.
         "violations": sum(violation.get("count", 1) for violation in violations),
         "suspicions": sum(s["captions"] for s in suspicions.values()),
         "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
@@ -366,11 +379,13 @@ def in_words(violation: dict[str, Any]) -> str:
     """Return a violation on one line, with its first name."""
     fields = dict(violation)
     if "names" in fields:
+        # An entry may name a hundred images.
         fields["names"] = fields["names"][:1]
     return ", ".join(f"{key} {value}" for key, value in fields.items())
 
 
 def unused_images(summary: dict[str, Any]) -> list[str]:
     """Return the images that splits.json reports as in no split."""
+    # Drawn, divided and published splits report different keys.
     contested = [record["image_id"] for record in summary.get("contested", ())]
     return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]

@@ -85,6 +85,7 @@ class Heldout(DrawConfig):
     def _check_names(cls, pairs: Any) -> Any:
         if pairs is None:
             return None
+        # By composition, or one list for the only composition.
         lists = pairs.values() if isinstance(pairs, dict) else [pairs]
         for names in lists:
             is_list = isinstance(names, list) and len(names) > 0
@@ -118,6 +119,7 @@ class Published(Section):
         """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are
         made here.
         """
+        # The swapped captions may be made here.
         path = self.split if kind == "split" else self.data
         if path is None:
             return None

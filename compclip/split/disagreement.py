@@ -46,6 +46,7 @@ def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     tables = [table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()]
     counts = pd.concat(tables).value_counts().unstack("reader")
+    # A reader that states no pair at all has no column.
     states = counts.reindex(columns=list(stated)).notna()
     parse = states["parse"]
     word_order = states["word_order"]
@@ -76,6 +77,7 @@ def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]
     """Return a warning if the readers disagree on many images, in total or of a pair."""
     if not by_pair:
         return []
+    # One pair that is misread may be lost in the total.
     worst = max(by_pair, key=lambda pair: by_pair[pair]["fraction"])
     row = by_pair[worst]
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
@@ -99,6 +101,7 @@ def _listed(
     states.
     """
     key = ["pair", *CAPTION_KEY]
+    # Pairs and images, without captions.
     alone = is_alone[is_alone].index.to_frame(index=False)
     rows = stated[key].drop_duplicates().merge(alone, on=["pair", "image_id"])
     first = rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED)
@@ -130,6 +133,7 @@ def compare_readings(
         drawn: image_id and pair that the captions state, if known.
     """
     pairs = pairs.assign(pair=pair_names(pairs))
+    # Only held-out pairs decide where an image goes.
     pairs = pairs[pairs["pair"].isin(list(heldout))]
     is_disputed = pairs["relation"] == "disputed"
     stated = {"parse": pairs[~is_disputed], "word_order": by_words, "disputed": pairs[is_disputed]}
@@ -160,6 +164,7 @@ def join_readings(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     by_pair = {}
     for pair in blocks[0]["pairs"]:
         row = _with_fraction([block["pairs"][pair] for block in blocks])
+        # Some captions of each reader, for people to judge who is right.
         row["captions"] = {reader: _first_captions(blocks, reader, pair) for reader in READERS}
         by_pair[pair] = row
     return {"total": total, "pairs": by_pair, "warnings": _warnings(total, by_pair)}

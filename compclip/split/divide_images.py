@@ -25,6 +25,7 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
     rounds up.
     """
     n_train = int(train * images + 0.5)
+    # Rounding both up must not take more images than there are.
     n_test = min(int(test * images + 0.5), images - n_train)
     fault = f"{images} images are too few for the fractions {train:g} and {test:g}"
     remedy = "add captions or raise split.divergence.train and split.divergence.test"
@@ -60,6 +61,7 @@ def divide_images(
     """
     require_joined(image_ids, "image_ids", pairs=pairs)
     target = target or Divergence()
+    # Sorted, so that the order of rows decides nothing.
     images = sorted(set(image_ids["image_id"]))
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)

@@ -38,6 +38,7 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
             return {key: _same(key, change[key]) for key in CHANGE}
     # In a faulty published split: the change that its file states.
     new, _, noun = pair.partition("_")
+    # An unchanged caption has no change.
     original = changes[0]["original_adj"] if len(changes) else ""
     published = {"noun": noun, "original_adj": original, "new_adj": new}
     return {key: _same(key, published[key]) for key in CHANGE}
@@ -56,6 +57,7 @@ def data_dict(
     content: dict[str, dict[int, dict[str, Any]]] = {}
     ordered = captions.sort_values(CAPTION_KEY)
     for image, number, text in ordered[[*CAPTION_KEY, "text"]].itertuples(index=False):
+        # Numbers of Python, because pickles of numpy's need numpy.
         content.setdefault(image, {})[int(number)] = {"text": text}
     columns = [*CAPTION_KEY, "swapped_text", "changes", "pair"]
     for image, number, text, changes, pair in swapped[columns].itertuples(index=False):
@@ -71,6 +73,7 @@ def train_list(captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFram
     """
     train_ids = splits.loc[splits["split"] == "train", "image_id"]
     train = captions[captions["image_id"].isin(train_ids)]
+    # An image without a file stays, with a null file_name.
     train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(CAPTION_KEY, ignore_index=True)
     named = train.rename(columns={"path": "file_name"})
@@ -103,6 +106,7 @@ def export(
     ):
         for texts, files, split_table, swaps in in_blocks(captions, images, splits, swapped):
             train = train_list(texts, files, split_table)
+            # Only the first block writes the header.
             is_first = not split_tables
             train.to_csv(table, index=False, header=is_first, lineterminator="\n")
             lines.writelines(json_lines(train))

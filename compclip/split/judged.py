@@ -22,6 +22,7 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
     if len(with_file):  # without any file, all images count
         splits = splits[splits["image_id"].isin(with_file)]
     table = splits.sort_values("image_id", ignore_index=True)
+    # One order of all images, whatever the composition.
     order = rng(seed, "judged_images").permutation(len(images))
     order_of_image = pd.Series(order, index=sorted(images["image_id"]))
     rank = table["image_id"].map(order_of_image).groupby(table["split"]).rank(method="first")
@@ -73,6 +74,7 @@ def judge_images(
     """
     allowed = []
     for composition_splits in splits:
+        # An image that another composition judges must not train.
         rows = _with_learns(composition_splits, images, seed)
         if train_on == "half":
             rows = rows[rows["learns"]]

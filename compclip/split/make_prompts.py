@@ -79,6 +79,7 @@ def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
             noun = change["noun"]
             if f"{change['new_adj']}_{noun}" == row.pair:
                 original = f"{change['original_adj']}_{noun}"
+                # The caption had this pair before the swap.
                 originals.append((row.image_id, int(row.caption_id), original))
     keys = pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]])
     return keys.isin(originals)
@@ -106,6 +107,7 @@ def sample_per_image(
             rows["unpaired"] = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped)
         # Matched captions that are not paired have a quota of their own.
         rows["is_extra"] = rows["pair"].isin(list(matched)) & rows["unpaired"]
+        # Paired captions first, then by the seeded order.
         rows = rows.sort_values(["image_id", "unpaired", "order"])
         sample = rows.groupby(["image_id", "is_extra"], sort=False).head(most)
         samples[split] = sample[prompts.columns]
@@ -126,6 +128,7 @@ def choose_pairs(
     """
     blocks = []
     for texts, occurrences, swaps in in_blocks(captions, pairs, swapped):
+        # An inner join: images that are not judged have no prompt.
         texts = texts.merge(judged, on="image_id")
         occurrences = occurrences.merge(judged, on="image_id")
         swaps = swaps.merge(judged, on="image_id")
@@ -141,10 +144,12 @@ def choose_pairs(
         seen["unmatched"] = False  # as published: any ranked pair
     else:
         seen["unmatched"] = ~seen["pair"].isin(wanted.matched)
+    # Pairs that are equally good are drawn at random.
     seen["order"] = generator.permutation(len(seen))
     seen = seen.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
     chosen = [swaps.assign(split="test_swapped")]
     for split, rows in {"test_seen": seen, "test_unseen": unseen}.items():
+        # The best pair of each caption comes first.
         first = rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         if every_caption:
             # Captions without a pair are prompts, too; their pair is null.
@@ -176,12 +181,14 @@ def choose_prompts(
     table = sample_per_image(table, wanted.matched, prompting.per_image, stream)
     fault = "no caption of the test images can be prompted"
     require(len(table), stream.where, fault, "hold out more pairs or add captions")
+    # In the order of TESTS, which is not alphabetical.
     rank_of = {split: rank for rank, split in enumerate(TESTS)}
     table = table.assign(rank=table["split"].map(rank_of))
     table = table.sort_values(["rank", *CAPTION_KEY], ignore_index=True).drop(columns="rank")
     draws = np.full(len(table), prompting.draws)
     if not every_caption:
         draws *= matched_draws(table, wanted.matched)
+    # One row for each image to be made.
     table = table.loc[table.index.repeat(draws)].reset_index(drop=True)
     return table.assign(draw=table.groupby(["split", *CAPTION_KEY]).cumcount())
 
@@ -195,6 +202,7 @@ def matched_draws(prompts: pd.DataFrame, matched: Collection[str]) -> np.ndarray
     """
     is_seen = prompts["split"] == TESTS[0]
     is_matched = (is_seen & prompts["pair"].isin(list(matched))).to_numpy()
+    # Draws that make the matched prompts as many as the held-out ones.
     wanted = math.ceil((~is_seen).sum() / max(1, is_matched.sum()))
     return np.where(is_matched, np.clip(wanted, 1, MATCHED_DRAWS), 1)
 
@@ -220,6 +228,7 @@ def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.Da
     """Return image_id, caption_id and text of the captions that a split prompts for."""
     if split != "test_swapped":
         return captions[[*CAPTION_KEY, "text"]]
+    # Under the name that the column has in captions.
     return swapped[[*CAPTION_KEY, "swapped_text"]].rename(columns={"swapped_text": "text"})
 
 

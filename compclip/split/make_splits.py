@@ -70,6 +70,7 @@ class ImagePairs(NamedTuple):
 
 def seen_target(unseen: int, images: int, setting: str | int) -> int:
     """Return the target size of test_seen; ``setting`` is ``auto`` or a number."""
+    # Only the automatic size is limited.
     return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
 
 
@@ -92,8 +93,10 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
     rows = np.argsort(positions, kind="stable")
     positions = positions[rows]
     is_sure = ~occurrences["disputed"].to_numpy(bool)[rows]
+    # Pairs as numbers, so that counting them is indexing.
     codes, names = pd.factorize(occurrences["pair"])
     pairs = codes[rows].astype(np.int32)
+    # The rows of the i-th image are those from begins[i] to begins[i + 1].
     begins = np.searchsorted(positions, np.arange(len(order) + 1))
     # The number of images not drawn so far in which each pair occurs. Position -1: not in order.
     covers = is_sure & (positions >= 0)
@@ -104,6 +107,7 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
             break
         image_pairs = pairs[begin:end]
         covering = is_sure[begin:end]
+        # Of each pair, another image must stay; this image is one of those counted.
         if (remaining[image_pairs] > covering).all():
             drawn.append(image)
             remaining[image_pairs] -= covering
@@ -123,6 +127,7 @@ def pairs_of_images(
     is_ranked = has_ranked_adjective & pairs["noun"].isin(ranking["noun"])
     table = pairs[["image_id"]].assign(pair=pair_names(pairs), ranked=is_ranked)
     table["disputed"] = pairs["relation"] == "disputed"
+    # A held-out pair that is listed or published need not be of ranked words.
     is_heldout = table["pair"].isin(list(heldout))
     by_image = table[is_ranked | is_heldout].groupby(["image_id", "pair", "ranked"], as_index=False)
     return by_image["disputed"].all()
@@ -152,9 +157,11 @@ def contested_captions(
         pairs_in_text = word_pairs(reader.pairs(text)[1])
         stated[text] = sorted(pairs_in_text & heldout_words)
     is_stating = unextracted["text"].map(stated).astype(bool)
+    # One caption suffices to exclude an image.
     stating = unextracted[is_stating].drop_duplicates("image_id")
     records = []
     for row in stating.itertuples():
+        # The report names one pair of a text, the first by name.
         pair = "_".join(stated[row.text][0])
         record = {"image_id": row.image_id, "caption_id": int(row.caption_id), "pair": pair}
         records.append({**record, "text": row.text})
@@ -199,6 +206,7 @@ def drawn_splits(
     ``pairs_of_images`` returns them.
     """
     where = stream.where
+    # Sorted, so that the order of rows decides nothing.
     images = sorted(set(image_ids))
     ranked_pairs = pairs[pairs["ranked"]]
     with_heldout = images_with_heldout(pairs, heldout)
@@ -207,6 +215,7 @@ def drawn_splits(
     require(unseen, where, "no image has a held-out pair", remedy)
     order = shuffled([image for image in images if image not in unseen], stream)
     target = seen_target(len(unseen), len(images), test_seen)
+    # Images of test_unseen do not train, so they cover no pair of test_seen.
     candidates = ranked_pairs[~ranked_pairs["image_id"].isin(unseen)]
     seen = set(draw_seen(order, candidates, target))
     split_of = dict.fromkeys(images, "train")
@@ -262,10 +271,12 @@ def divided_splits(
     ranked_pairs = pairs[pairs["ranked"]]
     is_in_train = ranked_pairs["image_id"].isin(train)
     learned = ranked_pairs.loc[is_in_train & ~ranked_pairs["disputed"], "pair"].unique()
+    # In test_seen, such a pair would be new, although it is not held out.
     unlearned = ranked_pairs.loc[~ranked_pairs["pair"].isin(learned), "image_id"]
     seen = test[~has_heldout & ~test.isin(unlearned)]
     skipped = test.difference(unseen).difference(seen)
     target = seen_target(len(unseen), len(train) + len(test), test_seen)
+    # Images that test_seen lacks; they are drawn from train.
     missing = max(0, target - len(seen))
     drawn = draw_seen(shuffled(train, stream), ranked_pairs[is_in_train], missing)
     train = train.difference(drawn)
@@ -317,6 +328,7 @@ def split_images(
     stream: Stream,
 ) -> Result:
     """Return what ``make_splits`` returns, without logging it."""
+    # The images of a published split are not moved, so nothing is searched.
     reader = None
     if not rule.published and rule.contested is None:
         reader = reader_of(heldout, *lexicons.forms(), lexicons.compounds)
@@ -327,6 +339,7 @@ def split_images(
         splits, summary = published_splits(rule.published, images.image_ids)
     else:
         occurring = images.pairs["pair"].cat.categories.tolist()
+        # A name that occurs nowhere is probably misspelt; a published one is not the user's.
         require_occurring(heldout, occurring, lexicons.adjectives, lexicons.nouns)
         splits, summary = _uncontested_splits(images, heldout, rule, stream)
     sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
@@ -343,6 +356,7 @@ def _uncontested_splits(
     if rule.division is None:
         image_ids = set(images.image_ids).difference(contested_ids)
         return drawn_splits(image_ids, images.pairs, heldout, rule.test_seen, stream)
+    # Contested images are in no split, whatever their side.
     division = rule.division[~rule.division["image_id"].isin(contested_ids)]
     return divided_splits(division, images.pairs, heldout, rule.test_seen, stream)
 

@@ -112,6 +112,7 @@ def variants_of(
             overlapping noun.
     """
     adjective, noun = split_pair(prompt.pair)
+    # One adjective may modify several nouns, of which a swap names one.
     new_adjectives = {(c["start"], c["noun"]): str(c["new_adj"]) for c in prompt.changes}
     # The pairs of the prompt: the mentions with their new adjectives.
     prompted: dict[Mention, Mention] = {}
@@ -122,12 +123,15 @@ def variants_of(
     if not target:
         reasons["no pair"] += 1
         return
+    # Another adjective would change another noun, too.
     if not of_one_noun(prompt.mentions).issuperset(target):
         reasons["shared or disputed"] += 1
         return
     caption = Wording(prompt.caption)
     as_prompted = [replace(mention, adjective=adjective) for mention in target]
+    # Adjectives that the prompt itself states of the noun, or of its parts.
     elsewhere = set()
+    # A variant of a swapped caption keeps its other changes.
     kept_changes = []
     for mention, as_changed in prompted.items():
         if mention in target:
@@ -162,6 +166,7 @@ def _has_objection(
     nouns: Collection[str],
 ) -> bool:
     """Return whether ``wording`` objects to ``new``; the word of the original caption is fine."""
+    # In a swapped caption, the new adjective may be the original one.
     changing = [mention for mention in target if mention.adjective != new]
     return any(objection(caption, mention, new, adjectives, nouns) for mention in changing)
 
@@ -180,6 +185,7 @@ def count_variants(counts: VariantCounts) -> dict[str, Any]:
     variants = np.array([key.variants for key in keys], int)
     stated = np.array([key.stated for key in keys], int)
     prompts = np.array([counts.prompts[key] for key in keys], int)
+    # Prompts without alternatives cannot be ranked wrongly, so they do not count.
     with_alternatives = prompts * (variants + stated > 0)
     ceiling = None
     if with_alternatives.any():
@@ -217,12 +223,14 @@ class VariantWords:
         """
         lexicon = find_lexicon(adjectives, "adjectives")
         forms, noun_forms = forms_of(lexicon, nouns)
+        # Sorted, so that variants do not depend on ranks.
         ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list)
         return cls(lexicon, forms, {*known_nouns, *(noun_forms or ())}, ranked.to_dict())
 
 
 def _stated_by_image(pairs: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     """Return the adjectives and nouns of each image's undisputed pairs."""
+    # A disputed pair may not be in the caption.
     undisputed = pairs[pairs["relation"] != "disputed"]
     stated: dict[str, list[tuple[str, str]]] = {}
     for row in undisputed[["image_id", "adjective", "noun"]].drop_duplicates().itertuples():
@@ -254,6 +262,7 @@ def vary(
     for split, image, number, pair in targets.itertuples(index=False):
         split_counts = counts.setdefault(split, VariantCounts())
         reasons = split_counts.reasons
+        # Captions without a pair are prompts if every caption is one.
         if pd.isna(pair):
             split_counts.prompts[PromptCounts(0, 0)] += 1
             continue
@@ -271,6 +280,7 @@ def vary(
         ranked = [word for word in words.ranked.get(noun, []) if word != adjective]
         excluded = [word for word in ranked if word in excluded_by(adjective)]
         reasons["may both be true"] += len(ranked) - len(excluded)
+        # The counter is that of the split; the prompt's part is the difference.
         dropped_before = reasons[STATED]
         prompt = CaptionPrompt(texts[key], pair, mentions[key], swap)
         variants = list(
@@ -331,6 +341,7 @@ def make_variants(
     """
     require_joined(captions, "captions", prompts=prompts, pairs=pairs, swapped=swapped)
     swapped = empty_table(SWAPPED) if swapped is None else swapped
+    # Forms of nouns that the lexicon lacks; all without one.
     known_nouns = nouns_of(captions, pairs, captions["image_id"])
     words = VariantWords.read(ranking, adjectives, nouns, known_nouns)
     variants, counts = vary(prompts, captions, pairs, swapped, words)

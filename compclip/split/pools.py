@@ -27,6 +27,7 @@ def pool_captions(
     if distractors == "original":
         source = captions
     elif distractors == "swapped":
+        # As distractors, captions that describe no image.
         source = swapped.assign(text=swapped["swapped_text"])
     else:
         source = swapped
@@ -62,6 +63,7 @@ def least_distractors(
     distractors = {}
     for split in TESTS:
         images = prompts.loc[prompts["split"] == split, "image_id"].unique().astype("str")
+        # A split without prompts needs no distractors.
         if not len(images):
             continue
         in_pool = captions["image_id"].isin(pool_images(judged, swapped, split))

@@ -34,6 +34,7 @@ def published_faults(names_by_kind: Mapping[str, Iterable[str]]) -> list[Fault]:
     """
     faults = []
     for kind, names in names_by_kind.items():
+        # Sorted, because names may come from a set.
         ordered = sorted(names)
         if ordered:
             faults.append({"guarantee": "published files", "fault": kind, **named(ordered)})
@@ -78,10 +79,12 @@ def take_splits(
     duplicates = []
     for split in PRECEDENCE:
         for image in published.images[split]:
+            # PRECEDENCE decides, and the audit reports the image.
             if image in split_of:
                 duplicates.append(f"{image} ({split_of[image]}, {split})")
             else:
                 split_of[image] = split
+    # Images that the data set lacks cannot be used.
     image_ids = sorted(in_data & set(split_of))
     columns = {"image_id": image_ids, "split": [split_of[image] for image in image_ids]}
     splits = pd.DataFrame(columns, dtype="str")
@@ -155,13 +158,16 @@ def changes_of(
         new_end = new[-1].end
         original_adj = text[start:end].lower()
         new_adj = swapped_text[new_start:new_end].lower()
+        # The article follows the new adjective: it is no change of its own.
         if {original_adj, new_adj} == {"a", "an"}:
             continue
         original_adj = adjectives.get(original_adj, original_adj)
         new_adj = adjectives.get(new_adj, new_adj)
         candidates = bearers.get(start, [])
+        # Of several nouns, the first in the text.
         noun = candidates[0] if candidates else ""
         is_stated = (original_adj, new_adj) == (stated.original_adj, stated.new_adj)
+        # The file knows the noun best, unless the adjective is of another one.
         if is_stated and (stated.noun in candidates or not candidates):
             noun = stated.noun
         words = {"noun": noun, "original_adj": original_adj, "new_adj": new_adj}
@@ -177,11 +183,13 @@ def _usable_rows(
     by fault.
     """
     rows = published[published["swapped_text"].notna()]
+    # As texts of the data set are read, without line breaks.
     rows = rows.assign(text=unbroken(rows["text"]), swapped_text=unbroken(rows["swapped_text"]))
     texts = captions[[*CAPTION_KEY, "text"]].rename(columns={"text": "ours"})
     rows = rows.merge(texts, how="left").merge(splits, on="image_id", how="left")
     rows = rows.sort_values(CAPTION_KEY)
     names = rows["image_id"] + " " + rows["caption_id"].astype("str")
+    # Each row has at most one fault, the first of these.
     is_absent = rows["ours"].isna()
     is_different = ~is_absent & (rows["ours"] != rows["text"])
     is_elsewhere = ~is_absent & ~is_different & (rows["split"] != "test_seen")
@@ -226,6 +234,7 @@ def take_swaps(
     for row in rows.itertuples(index=False):
         key = (row.image_id, row.caption_id)
         new_adj = row.new_adj
+        # A pair of words that no lexicon has stays as it is.
         pair = fold(new_adj, row.noun, forms, nouns) or f"{new_adj}_{row.noun}".lower()
         adjective, _, noun = pair.partition("_")
         original_adj = row.original_adj.lower()

@@ -88,6 +88,7 @@ class Reader:
         # form.
         self.longest: dict[str, int] = {}
         # A later kind replaces the forms of those before.
+        # Their words are not compared, so a form stands for itself.
         self._add("modifier", {form: form for form in modifiers})
         self._add("noun", nouns)
         self._add("adjective", adjectives)
@@ -108,6 +109,7 @@ class Reader:
         """Return the length in tokens, kind and word of the longest form that begins at token
         ``i``.
         """
+        # A form cannot reach beyond the end of the text.
         longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.forms.get(tuple(lowers[i : i + length]))
@@ -130,6 +132,7 @@ class Reader:
             if self.has_compounds and kind == "noun" and items and items[-1].kind == "noun":
                 items[-1] = replace(items[-1], kind="other")
             last = tokens[i + length - 1]
+            # A normalized text may be shorter or longer than the given one.
             start, end = as_read.given(tokens[i].start(), last.end())
             items.append(TextItem(kind, word, start, end))
             i += length
@@ -159,6 +162,7 @@ def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:
     """Return whether the noun is surely the last of its phrase, not the first half of a
     compound.
     """
+    # Nothing follows that could continue a compound.
     if noun + 1 == len(items):
         return True
     # `red headed bird`; but a `red feathered tip` is a red tip.
@@ -190,6 +194,7 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
     is_inside = 0 <= i < len(items)
+    # Without a join, the items are not coordinated.
     has_join = abs(i - index) > 1
     return i if is_inside and has_join and items[i].kind in kinds else None
 
@@ -198,6 +203,7 @@ def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no
     red wings.
     """
+    # In `is mostly red and pink`, only `is` decides.
     stops = WORDS.function_words - WORDS.joins - GRADES
     for item in reversed(items[:adjective]):
         if item.kind == "noun" or item.word in stops:
@@ -210,6 +216,7 @@ def _opens_clause(items: list[TextItem], noun: int) -> bool:
     are blue`.
     """
     for item in items[noun:]:
+        # In `throat and belly are`, only `are` decides.
         if item.kind != "noun" and item.word not in WORDS.joins:
             return item.word in WORDS.verbs
     return False
@@ -225,6 +232,7 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
         return []
     # `a small white bellied bird`: the bird is small.
     is_stack = not _is_participle(text, items[noun])
+    # From the noun leftwards.
     adjectives = [items[noun - 1]]
     i = _modifier_before(items, noun - 1, is_stack)
     while i is not None and not _is_predicate(items, i):
@@ -237,6 +245,7 @@ def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | Non
     """Return the adjective joined to the item at ``i``; in a stack, also one of another lexicon (`a
     long red bill`).
     """
+    # One of the two kinds each, in any order.
     if is_stack and i and {items[i].kind, items[i - 1].kind} == set(MODIFYING):
         return i - 1
     return _joined(items, i, -1, *MODIFYING)
@@ -255,6 +264,7 @@ def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
         if joined is None:
             break
         noun = _bearer(text, items, joined)
+        # `black head and wings that are white` states no black wings.
         if noun is not None and _has_predicate(items, noun):
             break
     return bearers
@@ -267,10 +277,12 @@ def _has_predicate(items: list[TextItem], noun: int) -> bool:
     A relative clause without a listed adjective does not count: `brown tarsus and feet that is
     flappy`. A color of its own does: `black head and wings of a brown color`.
     """
+    # `black head and wings of a brown color`
     if _color_of(items, noun):
         return True
     next_words = [item.word for item in items[noun + 1 : noun + 3]]
     if next_words and next_words[0] in WORDS.relatives:
+        # `wings that are white`, but not `feet that is flappy`
         is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
         return is_listed or next_words[-1] not in WORDS.verbs
     return bool(WORDS.predicate_openers.intersection(next_words))
@@ -299,6 +311,7 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
         adjectives = _adjectives_before(text, items, index)
         ground = _pattern_ground(items, index)
         if ground is not None:
+            # The adjective of the pattern is not the noun's: `white speckled feathers`.
             adjectives = [ground]
         if not adjectives:
             continue
@@ -317,10 +330,12 @@ def _is_subject(items: list[TextItem], noun: int) -> bool:
         opener -= 1
     if opener < 0:
         return False
+    # `a bird whose spot is yellow`
     if items[opener].word == "whose":
         return True
     if items[opener].word not in WORDS.owners:
         return False
+    # In `a ring on the bill is red`, the bill is not red.
     return opener == 0 or items[opener - 1].word not in WORDS.prepositions
 
 
@@ -353,6 +368,7 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     ambiguous.
     """
     subjects = list(_subjects_before(items, noun))
+    # The leftmost, before which a determiner shows that no adjective stands.
     first = subjects[-1] if subjects else noun
     if first == 0 or items[first - 1].word in PHRASE_OPENERS:
         return subjects
@@ -364,6 +380,7 @@ def _span_top(items: list[TextItem], noun: int) -> int | None:
     nape`.
     """
     end = noun
+    # `down to the nape`, `down to nape`
     if _word(items, noun - 1) in WORDS.owners:
         end -= 1
     top = end - 3
@@ -390,6 +407,7 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
         return None if previous & (WORDS.prepositions - {"with"}) else start
     if items[verb].word in WORDS.painted:  # `on a wall painted red`
         return start
+    # Of `the crown down to the nape is red`, the crown must be a subject.
     top = _span_top(items, noun)
     subject = noun if top is None else top
     return start if _is_subject(items, subject) else None
@@ -401,8 +419,10 @@ def _after_verb(items: list[TextItem], i: int) -> int | None:
     """
     verb = _word(items, i)
     following = _word(items, i + 1)
+    # `appears to be`
     if verb in WORDS.raising and following == "to" and _word(items, i + 2) == "be":
         return i + 3
+    # `has turned`
     if verb in WORDS.has and following in WORDS.becoming:
         return i + 2
     is_verb = verb in WORDS.verbs or verb in WORDS.becoming or verb in WORDS.painted
@@ -430,11 +450,13 @@ def _as_predicate(items: list[TextItem]) -> Reading:
     """
     pairs: Reading = []
     for index, item in enumerate(items):
+        # A noun that is no subject has no predicate.
         start = _predicate_start(items, index) if item.kind == "noun" else None
         if start is None:
             continue
         nouns = [items[noun] for noun in (index, *_other_subjects(items, index))]
         for i in _coordinated(items, start):
+            # `the bill is black tipped` states no black bill.
             if items[i].kind == "adjective" and _ends_predicate(_word(items, i + 1)):
                 pairs += [(items[i], noun) for noun in nouns]
     return pairs
@@ -453,6 +475,7 @@ def _color_of(items: list[TextItem], noun: int) -> list[TextItem]:
     if _word(items, noun + 1) not in ("of", "in"):
         return []
     positions = _coordinated(items, noun + 2)
+    # `of a bright yellow color`, but not `of a bright yellow bird`
     if not positions or not COLOR.match(_word(items, positions[-1] + 1)):
         return []
     return [items[i] for i in positions if items[i].kind == "adjective"]
@@ -488,6 +511,7 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     """
     plain = _without_suffixes(items)
     pairs = _before_noun(text, plain) + _as_predicate(plain) + _with_color(plain)
+    # Of all items, because their positions are those in ``items``.
     denied_items = denied([item.word for item in items], [item.kind for item in items])
     denied_starts = {items[i].start for i in denied_items}
     return [
@@ -526,8 +550,10 @@ def possible_forms(noun: str) -> set[str]:
     for singular, plurals in WORDS.plural_endings.items():
         endings += [(singular, ending) for ending in plurals]
     plurals_of_noun = _replaced(noun, endings)
+    # The same rules, read from the plural to the singular.
     singulars_of_noun = _replaced(noun, [(new, old) for old, new in endings])
     regular = plural(noun)
+    # Nouns of which -s, -es or -ies makes the same plural.
     candidates = (regular[:-1], regular[:-2], f"{regular[:-3]}y")
     same_plural = {word for word in candidates if plural(word) == regular}
     return plurals_of_noun | singulars_of_noun | same_plural | {regular}
@@ -546,6 +572,7 @@ def reader_of(
     # The lexicons by which pairs are extracted, so that a change of them reruns the steps that
     # read.
     modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
+    # With a lexicon, its nouns and the compounds are all that is read.
     if nouns is not None:
         return Reader(adjectives, surface_forms(nouns, compounds), modifiers)
     heldout_nouns = {split_pair(pair)[1] for pair in heldout}

@@ -42,6 +42,7 @@ def n_heldout(ranked: int, fraction: float) -> int:
     """Return ``fraction`` of ``ranked``; half rounds up, in decimal arithmetic (0.29 of 50 is
     14.5).
     """
+    # str gives the decimal as the config has it.
     exact = Decimal(str(fraction)) * ranked
     return int(exact.to_integral_value(ROUND_HALF_UP))
 
@@ -56,6 +57,7 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
     )
     require(number, stream.where, fault, remedy)
     low, high = draw.window
+    # By rank, so that the order of rows decides nothing.
     ordered = ranking.sort_values("rank")
     window = ordered[ordered["percentile"].between(low, high)]
     fault = (
@@ -65,6 +67,7 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
     remedy = "widen split.heldout.window, or lower split.heldout.fraction and least"
     require(len(window) >= number, stream.where, fault, remedy)
     names = pair_names(window).to_numpy()
+    # As published: any pair of the window.
     is_preferred = np.ones(len(names), bool)
     if draw.prefer == "swappable":
         is_preferred = swappable(window, ranking).to_numpy()
@@ -108,12 +111,14 @@ def check_listed(
     key = f"config: split.heldout.pairs: {where}"
     ranked = set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
+        # The ranked pairs are of listed words.
         for word, lexicon in zip(split_pair(pair), (adjectives, nouns), strict=True):
             if lexicon is not None and word not in lexicon.words:
                 fault = f"{pair!r}: lexicon {lexicon.name} has no {word!r}"
                 raise UserError(f"{key}: {fault}; {_hint(pair, ranked)}")
         require(pair in counts.index, key, f"{pair!r} occurs in no caption", "remove it")
     require(len({*listed}) == len(listed), key, "a pair is listed twice", "remove one")
+    # test_seen needs ranked pairs that are not held out.
     fault = f"all {len(ranked)} ranked pairs are held out, so none is seen"
     require(not ranked <= {*listed}, key, fault, "remove some")
     return sorted(listed)
@@ -135,6 +140,7 @@ def missing_pairs(
     pairs = pair_names(occurrences)
     in_test = set(pairs[sides_of_rows == "test"])
     in_train = set(pairs[sides_of_rows == "train"])
+    # A pair that is not ranked is too rare to test.
     missing = sorted(in_test & set(pair_names(ranking)) - in_train)
     fault = "train has every ranked pair of test, so none is held out"
     remedy = "set split.divergence.compound to max, or lower split.divergence.train or test"
@@ -213,6 +219,7 @@ def sample_heldout(
         require("_" not in word, where, fault, "rename it")
     names = pair_names(ranking)
     ranked = set(names)
+    # Enough for pairs that are ranked.
     counts = ranking["count"].set_axis(names)
     if pairs is not None:  # a listed or published pair may be unranked
         counts = _count_occurrences(pairs)
@@ -226,6 +233,7 @@ def sample_heldout(
         choice = _Choice(heldout, "config", {"not_ranked": sorted(set(heldout) - ranked)})
     else:
         choice = _Choice(draw_heldout(ranking, draw, stream), "drawn", {})
+    # A published pair may occur in no caption.
     counts = counts.reindex(choice.pairs, fill_value=0)
     _log_heldout(choice, counts, len(ranking), where)
     return {

@@ -72,6 +72,7 @@ def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
     A noun with adjectives in two places stays consistent only if all change, so all must have the
     same adjective.
     """
+    # In one place: each adjective can change alone, `a small red wing`.
     if len({m.noun_start for m in mentions}) == 1:
         return [(mention,) for mention in mentions]
     if len({m.adjective for m in mentions}) == 1:
@@ -107,6 +108,7 @@ def candidates_of(
     """
     caption = Wording(text)
     plain = of_one_noun(mentions)
+    # Only adjectives of the composition are swapped.
     canonical = set(adjectives.values())
     candidates = []
     for noun in dict.fromkeys(m.noun for m in mentions if m.noun in partners):
@@ -122,6 +124,7 @@ def candidates_of(
                 if contradiction(caption, group, new, mentions):
                     reason: str | None = "contradiction"
                 else:
+                    # The first objection is counted.
                     objections = (objection(caption, m, new, adjectives, nouns) for m in group)
                     reason = next(filter(None, objections), None)
                 if reason is None:
@@ -144,6 +147,7 @@ class _Choice:
         self.offers = offers
         self.choices = choices
         self.counts: Counter[str] = Counter()
+        # The position of each caption's pair.
         self.chosen = [0] * len(offers)
 
     def rarest(self, caption: int, positions: Iterable[int]) -> int:
@@ -162,6 +166,7 @@ class _Choice:
         rarest = self.rarest(caption, self.choices[caption])
         new = self.offers[caption][rarest]
         old = self.offers[caption][self.chosen[caption]]
+        # Otherwise the move would only exchange the two counts.
         if self.counts[new] + 1 >= self.counts[old]:
             return False
         self.counts[old] -= 1
@@ -174,6 +179,7 @@ class _Choice:
         pairs = self.offers[caption]
         changes = [self.chosen[caption]]
         nouns = [split_pair(pair)[1] for pair in pairs]
+        # A noun that is already changed is not changed twice.
         offered_nouns = {nouns[position] for position in self.choices[caption]}
         for noun in sorted(offered_nouns - {nouns[changes[0]]}):
             positions = [i for i in self.choices[caption] if nouns[i] == noun]
@@ -216,7 +222,9 @@ def choose_changes(
     while has_moved:
         has_moved = False
         for caption in captions:
+            # Captions move one after the other, so each sees the counts of those before.
             has_moved |= choice.move(caption)
+    # No further pair may become more frequent than the most frequent one.
     highest = max(choice.counts.values(), default=0)
     return [choice.add_nouns(caption, highest) for caption in range(len(offers))]
 
@@ -233,6 +241,7 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
     result = ""
     copied = 0  # characters of ``text`` that ``result`` has
     records: list[dict[str, Any]] = []
+    # From left to right, so that new offsets are known.
     for start, end, noun, old, new in sorted(replacements):
         for word in words:
             is_article = word.text in WORDS.indefinite_articles and word.start >= copied
@@ -245,6 +254,7 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
         record = {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end}
         new_start = len(result)
         records.append({**record, "new_start": new_start, "new_end": new_start + len(new)})
+        # `Black wings` become `Brown wings`.
         result += cased(new, text[start:end])
         copied = end
     return result + text[copied:], records
@@ -296,6 +306,7 @@ def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream
         pairs_offered.append([sys.intern(candidate.pair) for candidate in candidates])
         exclusive = [i for i, candidate in enumerate(candidates) if candidate.is_exclusive(lexicon)]
         is_exclusive.append(bool(exclusive))
+        # Without an exclusive candidate, all are allowed.
         preferred.append(exclusive or range(len(candidates)))
     chosen = choose_changes(pairs_offered, preferred, stream.generator("swap_adjectives"))
     pairs_made = [
@@ -311,6 +322,7 @@ def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream
             records = []
             block = offers[begin : begin + BLOCK_ROWS]
             for row, fields in enumerate(block.itertuples(index=False), begin):
+                # Decoded again, so that only the candidates of one caption are in memory.
                 candidates = _candidates(fields.offers)
                 changes = [candidates[position] for position in chosen[row]]
                 swapped_text, change_records = apply(fields.text, changes)
@@ -370,6 +382,7 @@ def offer_swaps(
     nouns = {*known_nouns, *(noun_forms or ())}
     heldout_words = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
+    # Sorted, so that candidates come in the same order in each run.
     for adjective, noun in sorted(heldout_words):
         partners[noun].append(adjective)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
@@ -379,14 +392,17 @@ def offer_swaps(
     for texts, occurrences in in_blocks(captions, pairs):
         texts = texts[texts["image_id"].isin(seen)].sort_values(CAPTION_KEY)
         number += len(texts)
+        # All relations: a disputed mention keeps others from being swapped.
         mentions = mentions_by_caption(occurrences[occurrences["image_id"].isin(seen)])
         rows = []
         for image, caption, text in texts[[*CAPTION_KEY, "text"]].itertuples(index=False):
+            # What the parse and the rules of ``wording`` allow.
             possible = candidates_of(
                 text, mentions[image, caption], partners, forms, nouns, reasons
             )
             if not possible:
                 continue
+            # What word order allows, too.
             candidates = _without_faults(text, possible, reader, heldout_words)
             reasons["order of words disagrees"] += len(possible) - len(candidates)
             if candidates:
@@ -411,6 +427,7 @@ def swap_captions(
     known_nouns = nouns_of(captions, pairs, seen)
     offers = offer_swaps(captions, pairs, splits, heldout, lexicons, known_nouns)
     swaps = choose_swaps(offers.table, lexicons.adjectives, stream)
+    # With the types of columns that an empty list has not.
     swapped = empty_table(SWAPPED)
     if len(offers.table):
         swapped = pd.concat(swaps.tables, ignore_index=True)

@@ -61,7 +61,9 @@ def half_width(prompts: int, images: int, pairs: float | None = None) -> float |
     if pairs:
         pair_variance = PAIR_SD**2 / pairs
         variance = pair_variance + image_variance
+        # Satterthwaite: only the variance between pairs is estimated.
         freedom = (pairs - 1) * (variance / pair_variance) ** 2
+    # Of Student's t; with infinite degrees of freedom, of the normal distribution.
     quantile = float(stdtrit(freedom, (1 + LEVEL) / 2))
     return round(min(1.0, quantile * math.sqrt(variance)), 6)
 
@@ -70,11 +72,13 @@ def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
     """Return the sizes of a test split and its expected half width. ``prompts``: its rows of
     ``tables.PROMPTS``.
     """
+    # test_seen may have prompts without a pair.
     counts = prompts["pair"].dropna().value_counts()
     images = prompts["image_id"].nunique()
     result: dict[str, Any] = {"prompts": len(prompts), "images": images}
     if counts.empty:
         return result | {"half_width": half_width(len(prompts), images)}
+    # Pairs of very different frequency count less than their number.
     effective = effective_pairs(counts)
     most_frequent = counts.index[counts == counts.max()]
     return result | {

@@ -60,6 +60,7 @@ class Wording:
         """Return the first and last word of a range of characters; None if it splits a word."""
         words = self.words
         touched = [i for i, word in enumerate(words) if word.end > start and word.start < end]
+        # A range of spaces or signs.
         if not touched:
             return None
         first = touched[0]
@@ -77,6 +78,7 @@ class Wording:
             return ""
         left, right = sorted((index, neighbor))
         gap = self.text[self.words[left].end : self.words[right].start]
+        # `red, blue` are not side by side, `red-blue` and `red/blue` are.
         if gap.strip() not in ("", "-", "/"):
             return ""
         return self.words[neighbor].text
@@ -92,6 +94,7 @@ class Wording:
             far = index + 2 * step
             if not 0 <= neighbor < len(self.words):
                 continue
+            # `black and white`
             if self.lower[neighbor] in WORDS.coordinators and 0 <= far < len(self.words):
                 joined.append(self.lower[far])
             elif not self.neighbor(index, step):  # a comma
@@ -176,8 +179,10 @@ def contradiction(
     noun = changed[0].noun
     old = changed[0].adjective
     adjectives = _adjectives_of_same_thing(noun, old, mentions)
+    # `a long pointed bill` cannot become `a round pointed bill`.
     if any(contradicts(new, adjective) for adjective in adjectives):
         return True
+    # What follows is about colors.
     if old in WORDS.stacking:
         return False
     if _names_whole_and_part(noun, old, mentions):
@@ -229,6 +234,7 @@ def objection(
     """
     adjective = caption.word_range(mention.start, mention.end)
     noun = caption.word_range(mention.noun_start, mention.noun_end)
+    # As written: `grey` is a form of gray, `light-gray` may be none.
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
         return "not a plain word"
@@ -256,6 +262,7 @@ def _in_phrase(context: _Context) -> bool:
     previous = context.previous
     if previous in WORDS.fixed_before or previous in WORDS.no_swap_after:
         return True
+    # `curved down`
     if context.following in WORDS.no_swap_before:
         return True
     is_adverb = previous.endswith("ly") and previous not in context.nouns  # `belly` is a noun
@@ -269,6 +276,7 @@ def _beside_another(context: _Context, new: str) -> bool:
     for word in (context.previous, context.following):
         if word.endswith("ish") or word in context.adjectives or word in WORDS.unlisted_colors:
             return True
+    # `black and white wings` cannot become `white and white wings`.
     joined = context.caption.coordinated(context.first, context.last)
     return new in {context.adjectives.get(word) for word in joined}
 
@@ -315,8 +323,10 @@ def _compared(words: list[str], first: int, last: int) -> bool:
 
 def _may_be_of_another(context: _Context) -> bool:
     """Return whether the adjective may modify a noun other than the mention's."""
+    # `the bill is red`
     if context.noun_first <= context.last:
         return _predicate_of_another(context)
+    # `red headed bird`
     if _in_ed(context.words[context.noun_last]):
         return _participle_of_another(context)
     return (
@@ -348,6 +358,7 @@ def _participle_of_another(context: _Context) -> bool:
     """
     allowed: frozenset[str] = frozenset()
     if not context.is_stacking:
+        # `black and white headed`
         allowed = WORDS.coordinators.union(context.adjectives)
     if not allowed.issuperset(context.between):
         return True
@@ -366,6 +377,7 @@ def _shared_with_next(context: _Context) -> bool:
     if joined and joined[0] in WORDS.sides:  # `white throat and upper breast`
         return True
     next_words = context.words[context.noun_last + 2 : context.noun_last + 4]
+    # The next noun has a predicate of its own.
     if not (WORDS.simple_copulas | WORDS.relatives).isdisjoint(next_words):
         return False
     return any(word in context.nouns for word in joined)
@@ -391,6 +403,7 @@ def _phrase_breaks(context: _Context) -> bool:
     inner_words = context.between
     if not inner_words:
         return False
+    # `shades of yellow and patches`
     if inner_words[-1] in WORDS.coordinators or not WORDS.breaks.isdisjoint(inner_words):
         return True
     return not context.is_stacking and any(map(_is_pattern, inner_words))
@@ -402,10 +415,12 @@ def _ends_predicate(context: _Context) -> bool:
     """
     words = context.words
     start = context.first - 1
+    # Over `black and black`, to the verb before them.
     while start >= 0 and (words[start] in context.adjectives or words[start] in WORDS.joins):
         start -= 1
     if start < 0:
         return False
+    # `that is black and black and white wings`
     if words[start] in WORDS.simple_copulas:
         return True
     # `an eyering that is very black and small feet`.
