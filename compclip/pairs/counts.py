@@ -22,7 +22,8 @@ def surfaces(pairs: pd.DataFrame, role: str) -> list[str]:
     ends = pairs[f"{role}_end"].tolist()
     forms = []
     for text, start, end in zip(texts, starts, ends, strict=True):
-        forms.append(normalize(text[start:end]).text.lower())
+        form = normalize(text[start:end]).text
+        forms.append(form.lower())
     return forms
 
 
@@ -91,7 +92,8 @@ class PairCounts:
 def nouns_of(captions: Blocks, pairs: Blocks, images: Collection[str]) -> set[str]:
     """Return the nouns of ``PairCounts`` in the captions of these images."""
     counts = PairCounts()
-    for tables in in_blocks(captions, pairs):
-        chosen = [table[table["image_id"].isin(images)] for table in tables]
-        counts.add(*chosen)
+    for texts, occurrences in in_blocks(captions, pairs):
+        is_chosen = occurrences["image_id"].isin(images)
+        chosen_texts = texts[texts["image_id"].isin(images)]
+        counts.add(chosen_texts, occurrences[is_chosen])
     return counts.nouns()

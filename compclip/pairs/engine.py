@@ -60,8 +60,10 @@ def occurrences(
         if a in reached or n in absent:
             relation = "disputed"
         # Offsets in the caption as given, which people and swaps see.
-        offsets = (*text.given(adjective.start, adjective.end), *text.given(noun.start, noun.end))
-        result.append(Occurrence(adjective.canonical, noun.canonical, *offsets, relation))
+        adjective_span = text.given(adjective.start, adjective.end)
+        noun_span = text.given(noun.start, noun.end)
+        names = (adjective.canonical, noun.canonical)
+        result.append(Occurrence(*names, *adjective_span, *noun_span, relation))
     return result
 
 

@@ -77,7 +77,8 @@ class NounForms:
         # Only the last word of `yo-yos` is inflected.
         first, hyphen, last = form.rpartition("-")
         noun = first + hyphen + self._singular(last)
-        return self.listed.get(noun, lemma if self.has_lexicon else noun)
+        unlisted = lemma if self.has_lexicon else noun
+        return self.listed.get(noun, unlisted)
 
     def _singulars(self, form: str) -> list[str]:
         """Return the possible singulars of a word, by its endings and the irregular plurals."""
@@ -85,7 +86,8 @@ class NounForms:
         if not form.endswith("ss"):
             for ending, singular_ending in self.rules:
                 if form.endswith(ending):
-                    singulars.append(form.removesuffix(ending) + singular_ending)
+                    stem = form.removesuffix(ending)
+                    singulars.append(stem + singular_ending)
         return [word for word in singulars if len(word) > 1 and word not in self.excluded]
 
     def _irregular_singulars(self, form: str) -> list[str]:

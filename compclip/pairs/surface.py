@@ -60,6 +60,7 @@ def _subjects_of(words: list[Word], be: int, adjectives: list[int], clause: int)
     """Return the subjects of predicated adjectives, from the position ``clause`` on."""
     if not adjectives:
         return []
+    # The groups of the predicate decide which nouns can be further subjects.
     groups = {words[adjective].group for adjective in adjectives}
     # Only words after the last predicate can be its subject.
     return [clause + n for n in _subjects(words[clause:], be - clause, groups)]
@@ -151,7 +152,9 @@ class _Run:
     def _is_tone(self, i: int) -> bool:
         """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
-        if i < 2 or words[i - 1].lower != "of" or words[i - 2].canonical not in WORDS.tones:
+        if i < 2 or words[i - 1].lower != "of":
+            return False
+        if words[i - 2].canonical not in WORDS.tones:
             return False
         return i + 1 < len(words) and words[i + 1].part is Role.AND
 
@@ -164,7 +167,8 @@ class _Run:
         color, pattern, _ = phrase
         if pattern.lower not in WORDS.patterns_and_edges:
             return False
-        return color.group != "" and color.group == self.words[self.pending[-1]].group
+        last = self.words[self.pending[-1]]
+        return color.group != "" and color.group == last.group
 
     def _unit(self) -> int:
         """Return where the last adjectives that belong together begin: coordinated ones, or two of
@@ -262,7 +266,8 @@ class _Run:
             is_clear = groups is None and not self._is_apart(noun)
             relation = "shared" if is_clear else "disputed"
             for adjective in self.last:
-                if groups is None or self.words[adjective].group not in groups:
+                group = self.words[adjective].group
+                if groups is None or group not in groups:
                     self.links.append(Link(adjective, noun, relation))
 
     def _is_apart(self, noun: int) -> bool:
@@ -302,13 +307,14 @@ def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
 
 def _modifies_noun(noun: Word, following: Word) -> bool:
     """Return whether a noun is only part of the name of the next one."""
-    # A noun that no lexicon lists, or such as `side`.
+    # A noun that no lexicon lists, or such as `primary` in `black primary wings`.
     if not noun.group or noun.canonical in WORDS.ordinals:
         return True
     # A compound whose head is the second: `breast feathers`.
-    if following.canonical in WORDS.carriers and noun.canonical not in WORDS.marks:
+    is_mark = noun.canonical in WORDS.marks
+    if not is_mark and following.canonical in WORDS.carriers:
         return True
-    # Of some nouns, only certain others carry a mark.
+    # `wing coverts`, but a `crown crest` is two things.
     return noun.canonical in WORDS.carriers_of.get(following.canonical, ())
 
 
@@ -338,7 +344,8 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
         return {word.group for word in words}
     # The last word before the adjectives.
     be = _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1
-    return {words[adjective].group for adjective in _predicate(words, be).adjectives}
+    predicate = _predicate(words, be)
+    return {words[adjective].group for adjective in predicate.adjectives}
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:

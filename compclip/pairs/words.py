@@ -150,9 +150,11 @@ class Vocabulary:
     def _add(self, nlp: Language, lexicon: Lexicon, role: Role) -> None:
         for form, canonical in lexicon.forms.items():
             self.forms[role][form] = canonical
-            tokens = tuple(token.lower_ for token in nlp.make_doc(normalize(form).text))
+            doc = nlp.make_doc(normalize(form).text)
+            tokens = tuple(token.lower_ for token in doc)
             self.entries[tokens] = LexiconEntry(role, canonical, lexicon.name)
-            self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))
+            longest = self.longest.get(tokens[0], 0)
+            self.longest[tokens[0]] = max(longest, len(tokens))
 
     def _match(self, lowers: list[str], i: int) -> tuple[int, LexiconEntry] | None:
         """Return the number of tokens and the entry of the longest form that begins at token
@@ -310,10 +312,11 @@ class Vocabulary:
 
     def _is_under(self, doc: Doc, i: int) -> bool:
         """Return whether `under` is in a phrase: `white under tail`."""
-        if doc[i].lower_ != "under" or i == 0 or i + 1 == len(doc):
+        if doc[i].lower_ != "under" or i == 0:
             return False
-        is_before_noun = self._listed(doc[i + 1]) is Role.NOUN
-        return is_before_noun and self._listed(doc[i - 1]) is Role.ADJECTIVE
+        if i + 1 == len(doc) or self._listed(doc[i + 1]) is not Role.NOUN:
+            return False
+        return self._listed(doc[i - 1]) is Role.ADJECTIVE
 
     def _is_fruit(self, doc: Doc, i: int) -> bool:
         """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange
@@ -460,7 +463,9 @@ class Vocabulary:
         if role is not Role.NOUN:
             return token.lower_
         lemma = self._lemma(token)
-        entry = self.entries.get((lemma,), LexiconEntry(Role.NOUN, lemma, ""))
+        entry = self.entries.get((lemma,))
+        if entry is None:
+            return lemma
         return entry.canonical if entry.part is Role.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:
@@ -507,24 +512,24 @@ def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
     is_listed_noun = bool(entry.group) and entry.part is Role.NOUN
     # A noun's form in -ed: `headed`, unlike `bed`.
     is_participle = first.lower_.endswith("ed") and not entry.canonical.endswith("ed")
-    ends_in_s = last.lower_.endswith("s") and not last.lower_.endswith(("ss", "us"))
-    return Word(
-        part=entry.part,
-        canonical=entry.canonical,
-        group=entry.group,
-        start=first.idx,
-        end=last.idx + len(last),
-        first=i,
-        last=i + length - 1,
-        lower=first.lower_,
-        plural=ends_in_s or last.lower_ in WORDS.plurals_without_s,
-        possessed=is_listed_noun and is_participle or entry.group == PART,
-    )
+    possessed = is_listed_noun and is_participle or entry.group == PART
+    end = last.idx + len(last)
+    plural = _is_plural(last.lower_)
+    tokens = (i, i + length - 1)
+    return Word(*entry, first.idx, end, *tokens, first.lower_, plural, possessed)
+
+
+def _is_plural(lower: str) -> bool:
+    """Return whether a noun is a plural, by its ending."""
+    if lower in WORDS.plurals_without_s:
+        return True
+    return lower.endswith("s") and not lower.endswith(("ss", "us"))
 
 
 def spans(words: Iterable[Word]) -> dict[int, int]:
     """Return the index of each token's word, by the token's index."""
     word_of_token = {}
     for n, word in enumerate(words):
-        word_of_token.update(dict.fromkeys(range(word.first, word.last + 1), n))
+        for token in range(word.first, word.last + 1):
+            word_of_token[token] = n
     return word_of_token

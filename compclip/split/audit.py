@@ -89,13 +89,15 @@ def audit_captions(read: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, 
     violations = read[is_stated].assign(guarantee="held out")
     suspicions = {}
     for pair, rows in read[~is_stated].groupby("pair", sort=False):
-        unexplained = rows.loc[rows["reading"] == "unexplained", caption]
+        is_unexplained = rows["reading"] == "unexplained"
+        examples = rows.loc[is_unexplained, caption].head(MAX_EXAMPLES)
         suspicions[str(pair)] = {
             "captions": len(rows),
-            "unexplained": len(unexplained),
-            "examples": unexplained.head(MAX_EXAMPLES).to_dict("records"),
+            "unexplained": int(is_unexplained.sum()),
+            "examples": examples.to_dict("records"),
         }
-    return violations[["guarantee", "pair", *caption]].to_dict("records"), suspicions
+    columns = ["guarantee", "pair", *caption]
+    return violations[columns].to_dict("records"), suspicions
 
 
 def _joined_suspicions(
@@ -260,8 +262,9 @@ def _joined_violations(
     violations = list(reported)
     # The steps that read a published split report images without a split themselves.
     if not reported:
+        guarantee = "every image has a split"
         for image in sorted(without_split):
-            violations.append({"guarantee": "every image has a split", "image_id": image})
+            violations.append({"guarantee": guarantee, "image_id": image})
     # The order must not depend on the division into blocks.
     of_captions = [violation for block in blocks for violation in block["violations"]]
     violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))

@@ -34,8 +34,8 @@ def drawn_pairs(
     adjective = facts["value"].map(adjectives)
     noun = facts["part"].map(nouns)
     words = pd.DataFrame({"adjective": adjective, "noun": noun})
-    # Facts of words that no lexicon has are null.
-    return facts[["image_id"]].assign(pair=pair_names(words)).dropna()
+    pairs = facts[["image_id"]].assign(pair=pair_names(words))
+    return pairs.dropna()  # facts of words that no lexicon has
 
 
 def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -67,7 +67,9 @@ def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _with_fraction(sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """Return the sums of sizes, with the fraction of the images on which the readers disagree."""
-    total: dict[str, Any] = {name: sum(size[name] for size in sizes) for name in sizes[0]}
+    total: dict[str, Any] = {}
+    for name in sizes[0]:
+        total[name] = sum(size[name] for size in sizes)
     disagreed = total.pop("disagreed")
     total["fraction"] = round(disagreed / max(total["images"], 1), 6)
     return total
@@ -176,5 +178,6 @@ def _first_captions(
     """Return a few captions of all blocks in which only this reader reads the pair."""
     captions: list[dict[str, Any]] = []
     for block in blocks:
-        captions += block["captions"][reader].get(pair, [])
+        by_pair = block["captions"][reader]
+        captions += by_pair.get(pair, [])
     return captions[:MAX_CONTRADICTED]

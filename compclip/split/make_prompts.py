@@ -63,8 +63,9 @@ def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
     Disputed occurrences are excluded, because they are probably not pairs.
     """
     rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
+    is_disputed = rows["relation"] == "disputed"
     is_wanted = rows["pair"].isin(list(wanted))
-    rows = rows[(rows["relation"] != "disputed") & is_wanted]
+    rows = rows[is_wanted & ~is_disputed]
     rows = rows.sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
     return rows[[*CAPTION_KEY, "pair", "shared"]]
 
@@ -203,8 +204,10 @@ def matched_draws(prompts: pd.DataFrame, matched: Collection[str]) -> np.ndarray
     is_seen = prompts["split"] == TESTS[0]
     is_matched = (is_seen & prompts["pair"].isin(list(matched))).to_numpy()
     # Draws that make the matched prompts as many as the held-out ones.
-    wanted = math.ceil((~is_seen).sum() / max(1, is_matched.sum()))
-    return np.where(is_matched, np.clip(wanted, 1, MATCHED_DRAWS), 1)
+    heldout = (~is_seen).sum()
+    wanted = math.ceil(heldout / max(1, is_matched.sum()))
+    draws = np.clip(wanted, 1, MATCHED_DRAWS)
+    return np.where(is_matched, draws, 1)
 
 
 def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, stream: Stream) -> pd.DataFrame:

@@ -88,8 +88,10 @@ def overlap(noun: str, other: str) -> bool:
     """
     if noun == other or noun in WORDS.wholes:
         return True
-    wholes_of = WORDS.parts_of
-    return noun in wholes_of.get(other, ()) or other in wholes_of.get(noun, ())
+    parts_of = WORDS.parts_of
+    if noun in parts_of.get(other, ()):
+        return True
+    return other in parts_of.get(noun, ())
 
 
 def variants_of(
@@ -223,18 +225,22 @@ class VariantWords:
         """
         lexicon = find_lexicon(adjectives, "adjectives")
         forms, noun_forms = forms_of(lexicon, nouns)
+        all_nouns = {*known_nouns, *(noun_forms or ())}
         # Sorted, so that variants do not depend on ranks.
-        ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list)
-        return cls(lexicon, forms, {*known_nouns, *(noun_forms or ())}, ranked.to_dict())
+        ordered = ranking.sort_values("adjective")
+        ranked = ordered.groupby("noun")["adjective"].agg(list)
+        return cls(lexicon, forms, all_nouns, ranked.to_dict())
 
 
 def _stated_by_image(pairs: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     """Return the adjectives and nouns of each image's undisputed pairs."""
     # A disputed pair may not be in the caption.
     undisputed = pairs[pairs["relation"] != "disputed"]
+    distinct = undisputed[["image_id", "adjective", "noun"]].drop_duplicates()
     stated: dict[str, list[tuple[str, str]]] = {}
-    for row in undisputed[["image_id", "adjective", "noun"]].drop_duplicates().itertuples():
-        stated.setdefault(row.image_id, []).append((row.adjective, row.noun))
+    for row in distinct.itertuples():
+        of_image = stated.setdefault(row.image_id, [])
+        of_image.append((row.adjective, row.noun))
     return stated
 
 

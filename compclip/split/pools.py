@@ -40,7 +40,8 @@ def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[
     """Return the images whose captions are possible distractors in ``split``."""
     if split != "test_swapped":
         return set(judged.loc[judged["split"] == split, "image_id"])
-    seen = judged.loc[judged["split"] == "test_seen", "image_id"]
+    is_seen = judged["split"] == "test_seen"
+    seen = judged.loc[is_seen, "image_id"]
     return set(seen) & set(swapped["image_id"])
 
 

@@ -186,8 +186,8 @@ def _usable_rows(
     # As texts of the data set are read, without line breaks.
     rows = rows.assign(text=unbroken(rows["text"]), swapped_text=unbroken(rows["swapped_text"]))
     texts = captions[[*CAPTION_KEY, "text"]].rename(columns={"text": "ours"})
-    rows = rows.merge(texts, how="left").merge(splits, on="image_id", how="left")
-    rows = rows.sort_values(CAPTION_KEY)
+    rows = rows.merge(texts, how="left")
+    rows = rows.merge(splits, on="image_id", how="left").sort_values(CAPTION_KEY)
     names = rows["image_id"] + " " + rows["caption_id"].astype("str")
     # Each row has at most one fault, the first of these.
     is_absent = rows["ours"].isna()
@@ -206,9 +206,11 @@ def _bearers_by_caption(
 ) -> Mapping[tuple[str, int], Mapping[int, list[str]]]:
     """Return, for each caption, the nouns that each adjective modifies, by its start."""
     bearers: dict[tuple[str, int], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    rows = pairs[pairs["image_id"].isin(images)].sort_values(["adjective_start", "noun_start"])
-    for row in rows.itertuples(index=False):
-        bearers[row.image_id, row.caption_id][row.adjective_start].append(row.noun)
+    rows = pairs[pairs["image_id"].isin(images)]
+    in_order = rows.sort_values(["adjective_start", "noun_start"])
+    for row in in_order.itertuples(index=False):
+        by_start = bearers[row.image_id, row.caption_id]
+        by_start[row.adjective_start].append(row.noun)
     return bearers
 
 

@@ -98,7 +98,8 @@ class Reader:
             tokens = self._tokens(normalize(form.lower()).text)
             words = tuple(token.group() for token in tokens)
             self.forms[words] = (kind, canonical)
-            self.longest[words[0]] = max(self.longest.get(words[0], 0), len(words))
+            longest = self.longest.get(words[0], 0)
+            self.longest[words[0]] = max(longest, len(words))
 
     @staticmethod
     def _tokens(text: str) -> list[re.Match[str]]:
@@ -233,11 +234,13 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
     # `a small white bellied bird`: the bird is small.
     is_stack = not _is_participle(text, items[noun])
     # From the noun leftwards.
-    adjectives = [items[noun - 1]]
-    i = _modifier_before(items, noun - 1, is_stack)
-    while i is not None and not _is_predicate(items, i):
+    adjectives: list[TextItem] = []
+    i: int | None = noun - 1
+    while i is not None:
         adjectives.append(items[i])
         i = _modifier_before(items, i, is_stack)
+        if i is not None and _is_predicate(items, i):
+            break
     return [item for item in adjectives if item.kind == "adjective"]
 
 
@@ -514,11 +517,12 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     # Of all items, because their positions are those in ``items``.
     denied_items = denied([item.word for item in items], [item.kind for item in items])
     denied_starts = {items[i].start for i in denied_items}
-    return [
-        (adjective, noun)
-        for adjective, noun in pairs
-        if adjective.start not in denied_starts and noun.start not in denied_starts
-    ]
+    stated_pairs: Reading = []
+    for adjective, noun in pairs:
+        if adjective.start in denied_starts or noun.start in denied_starts:
+            continue
+        stated_pairs.append((adjective, noun))
+    return stated_pairs
 
 
 def near(items: list[TextItem]) -> Reading:
@@ -526,7 +530,8 @@ def near(items: list[TextItem]) -> Reading:
     pairs: Reading = []
     for index, item in enumerate(items):
         if item.kind == "adjective":
-            window = items[max(0, index - MAX_DISTANCE) : index + MAX_DISTANCE + 1]
+            first = max(0, index - MAX_DISTANCE)
+            window = items[first : index + MAX_DISTANCE + 1]
             pairs += [(item, noun) for noun in window if noun.kind == "noun"]
     return pairs
 

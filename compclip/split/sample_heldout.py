@@ -160,8 +160,10 @@ def _published(
     path: str | Path, ranked: set[str], adjectives: Lexicon, nouns: Lexicon | None
 ) -> _Choice:
     noun_forms = nouns.forms if nouns else None
-    pairs, faults = take_pairs(read_split(path).pairs, adjectives.forms, noun_forms, path)
-    entries = {"not_ranked": sorted(set(pairs) - ranked), "violations": faults}
+    published = read_split(path).pairs
+    pairs, faults = take_pairs(published, adjectives.forms, noun_forms, path)
+    unranked = sorted(set(pairs) - ranked)
+    entries = {"not_ranked": unranked, "violations": faults}
     return _Choice(pairs, "published", entries)
 
 
@@ -254,5 +256,6 @@ def _log_heldout(choice: _Choice, counts: pd.Series, ranked: int, where: str) ->
     log.info("%s: held-out pairs: %d (%s); ranked: %d", where, number, choice.source, ranked)
     unranked = choice.entries.get("not_ranked")
     if unranked:
-        pairs = ", ".join(f"{pair} ({counts[pair]} occurrences)" for pair in unranked)
+        named = [f"{pair} ({counts[pair]} occurrences)" for pair in unranked]
+        pairs = ", ".join(named)
         log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), pairs)

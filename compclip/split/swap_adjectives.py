@@ -73,11 +73,11 @@ def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
     same adjective.
     """
     # In one place: each adjective can change alone, `a small red wing`.
-    if len({m.noun_start for m in mentions}) == 1:
+    nouns = {mention.noun_start for mention in mentions}
+    if len(nouns) == 1:
         return [(mention,) for mention in mentions]
-    if len({m.adjective for m in mentions}) == 1:
-        return [tuple(mentions)]
-    return []
+    adjectives = {mention.adjective for mention in mentions}
+    return [tuple(mentions)] if len(adjectives) == 1 else []
 
 
 def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
@@ -263,13 +263,13 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
 def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
-    ordered = pairs.sort_values(
-        ["image_id", "caption_id", "adjective_start", "noun_start", "adjective"]
-    )
+    order = [*CAPTION_KEY, "adjective_start", "noun_start", "adjective"]
+    ordered = pairs.sort_values(order)
     # Lists, because iterating over a column of strings takes several times as long.
     columns = [ordered[name].tolist() for name in PAIRS.columns]
     for image, number, *fields in zip(*columns, strict=True):
-        mentions[image, number].append(Mention(*fields))
+        mention = Mention(*fields)
+        mentions[image, number].append(mention)
     return mentions
 
 
