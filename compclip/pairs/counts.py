@@ -93,7 +93,7 @@ def nouns_of(captions: Blocks, pairs: Blocks, images: Collection[str]) -> set[st
     """Return the nouns of ``PairCounts`` in the captions of these images."""
     counts = PairCounts()
     for texts, occurrences in in_blocks(captions, pairs):
-        is_chosen = occurrences["image_id"].isin(images)
-        chosen_texts = texts[texts["image_id"].isin(images)]
-        counts.add(chosen_texts, occurrences[is_chosen])
+        texts = texts[texts["image_id"].isin(images)]
+        occurrences = occurrences[occurrences["image_id"].isin(images)]
+        counts.add(texts, occurrences)
     return counts.nouns()

@@ -68,8 +68,9 @@ def _subjects(verb: Token, roles: list[Role]) -> list[tuple[int, str]]:
         subjects = _subjects_of(verb)
     if not subjects or roles[subjects[0].i] is Role.THAT:
         # A relative clause: its antecedent is the noun.
-        is_antecedent = verb.dep_ == "relcl" and roles[verb.head.i] is Role.NOUN
-        return [(verb.head.i, "predicative")] if is_antecedent else []
+        antecedent = verb.head.i
+        is_antecedent = verb.dep_ == "relcl" and roles[antecedent] is Role.NOUN
+        return [(antecedent, "predicative")] if is_antecedent else []
     nouns: list[int] = []
     # Nouns that are coordinated with the first subject are its children.
     queue = subjects[:1]

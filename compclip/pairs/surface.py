@@ -152,11 +152,11 @@ class _Run:
     def _is_tone(self, i: int) -> bool:
         """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
-        if i < 2 or words[i - 1].lower != "of":
+        if i < 2 or i + 1 == len(words):
             return False
-        if words[i - 2].canonical not in WORDS.tones:
+        if words[i - 1].lower != "of" or words[i - 2].canonical not in WORDS.tones:
             return False
-        return i + 1 < len(words) and words[i + 1].part is Role.AND
+        return words[i + 1].part is Role.AND
 
     def _is_pattern(self, i: int) -> bool:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""

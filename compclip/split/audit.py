@@ -267,7 +267,8 @@ def _joined_violations(
             violations.append({"guarantee": guarantee, "image_id": image})
     # The order must not depend on the division into blocks.
     of_captions = [violation for block in blocks for violation in block["violations"]]
-    violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))
+    of_captions.sort(key=lambda row: (row["text"], split_pair(row["pair"])))
+    violations += of_captions
     for block in blocks:
         violations += block["of_swaps"]
     return violations

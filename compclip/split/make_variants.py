@@ -67,9 +67,10 @@ class VariantCounts:
     def from_json(cls, content: Sequence[Mapping[str, int]]) -> "VariantCounts":
         prompts, reasons = content
         counts = cls(reasons=Counter(reasons))
-        for key, number in prompts.items():
-            variants, stated = key.split()
-            counts.prompts[PromptCounts(int(variants), int(stated))] = number
+        for text, number in prompts.items():
+            variants, stated = map(int, text.split())
+            key = PromptCounts(variants, stated)
+            counts.prompts[key] = number
         return counts
 
 

@@ -67,7 +67,8 @@ def least_distractors(
         # A split without prompts needs no distractors.
         if not len(images):
             continue
-        in_pool = captions["image_id"].isin(pool_images(judged, swapped, split))
+        pool = pool_images(judged, swapped, split)
+        in_pool = captions["image_id"].isin(pool)
         pool_classes = captions.loc[in_pool, "image_id"].astype("str").map(class_of)
         prompted_classes = class_of[images].unique()
         # An image of the class with the most captions has the fewest distractors.

@@ -46,6 +46,9 @@ MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun t
 IN_ROW = GRADES.union(
     SUFFIXES, WORDS.joins, WORDS.indefinite_articles, WORDS.painted, WORDS.becoming, ["of"]
 )
+# Of the words before a predicate, the last of these decides: in `is mostly red and pink`, it is
+# `is`.
+PREDICATE_OPENERS = WORDS.function_words - WORDS.joins - GRADES
 # Before a noun that is the first of its phrase.
 PHRASE_OPENERS = WORDS.determiners.union(WORDS.prepositions, ["and", "has", "whose"])
 
@@ -204,10 +207,8 @@ def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no
     red wings.
     """
-    # In `is mostly red and pink`, only `is` decides.
-    stops = WORDS.function_words - WORDS.joins - GRADES
     for item in reversed(items[:adjective]):
-        if item.kind == "noun" or item.word in stops:
+        if item.kind == "noun" or item.word in PREDICATE_OPENERS:
             return item.word in WORDS.verbs
     return False
 
@@ -373,9 +374,8 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     subjects = list(_subjects_before(items, noun))
     # The leftmost, before which a determiner shows that no adjective stands.
     first = subjects[-1] if subjects else noun
-    if first == 0 or items[first - 1].word in PHRASE_OPENERS:
-        return subjects
-    return []
+    opener = _word(items, first - 1)
+    return subjects if opener == "" or opener in PHRASE_OPENERS else []
 
 
 def _span_top(items: list[TextItem], noun: int) -> int | None:

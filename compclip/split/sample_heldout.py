@@ -59,7 +59,8 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
     low, high = draw.window
     # By rank, so that the order of rows decides nothing.
     ordered = ranking.sort_values("rank")
-    window = ordered[ordered["percentile"].between(low, high)]
+    is_in_window = ordered["percentile"].between(low, high)
+    window = ordered[is_in_window]
     fault = (
         f"{number} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs "
         f"are between the percentiles {low:g} and {high:g}"

@@ -393,7 +393,8 @@ def offer_swaps(
         texts = texts[texts["image_id"].isin(seen)].sort_values(CAPTION_KEY)
         number += len(texts)
         # All relations: a disputed mention keeps others from being swapped.
-        mentions = mentions_by_caption(occurrences[occurrences["image_id"].isin(seen)])
+        occurrences = occurrences[occurrences["image_id"].isin(seen)]
+        mentions = mentions_by_caption(occurrences)
         rows = []
         for image, caption, text in texts[[*CAPTION_KEY, "text"]].itertuples(index=False):
             # What the parse and the rules of ``wording`` allow.
