@@ -512,11 +512,18 @@ def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
     is_listed_noun = bool(entry.group) and entry.part is Role.NOUN
     # A noun's form in -ed: `headed`, unlike `bed`.
     is_participle = first.lower_.endswith("ed") and not entry.canonical.endswith("ed")
-    possessed = is_listed_noun and is_participle or entry.group == PART
-    end = last.idx + len(last)
-    plural = _is_plural(last.lower_)
-    tokens = (i, i + length - 1)
-    return Word(*entry, first.idx, end, *tokens, first.lower_, plural, possessed)
+    return Word(
+        part=entry.part,
+        canonical=entry.canonical,
+        group=entry.group,
+        start=first.idx,
+        end=last.idx + len(last),
+        first=first.i,
+        last=last.i,
+        lower=first.lower_,
+        plural=_is_plural(last.lower_),
+        possessed=is_listed_noun and is_participle or entry.group == PART,
+    )
 
 
 def _is_plural(lower: str) -> bool:

@@ -115,16 +115,17 @@ class TrialData:
         """Return a trial; raises UserError if the draw gives no splits. Logs nothing, because a
         warning of a draw that is not chosen would mislead.
         """
-        tables = (self.captions, self.pairs)
-        words = (self.lexicons, self.stream)
+        captions = self.captions
+        pairs = self.pairs
+        rule = Rule(self.test_seen)
         heldout = draw_heldout(self.ranking, draw, self.stream)
         splits, summary = split_images(
-            *tables, self.ranking, heldout, self.lexicons, Rule(self.test_seen), self.stream
+            captions, pairs, self.ranking, heldout, self.lexicons, rule, self.stream
         )
-        swapped, _ = swap_captions(*tables, splits, heldout, *words)
+        swapped, _ = swap_captions(captions, pairs, splits, heldout, self.lexicons, self.stream)
         tested = splits[splits["split"] != "train"]
         wanted = PromptPairs.from_ranking(self.ranking, heldout)
-        prompts = choose_prompts(*tables, wanted, tested, swapped, Prompting(), self.stream)
+        prompts = choose_prompts(captions, pairs, wanted, tested, swapped, Prompting(), self.stream)
         estimates = {
             split: estimate_split(prompts[prompts["split"] == split]) for split in HELDOUT_SPLITS
         }
