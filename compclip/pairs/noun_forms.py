@@ -32,7 +32,6 @@ def caption_words(texts: Iterable[str]) -> set[str]:
     """Return the lower-case words of texts; hyphens separate words."""
     words: set[str] = set()
     for text in texts:
-        # Normalized as pairs are read.
         words.update(WORD.findall(normalize(text).text.lower()))
     return words
 

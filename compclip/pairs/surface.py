@@ -342,7 +342,6 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
     # `black head and wings are long` begins a clause at the wings.
     if words[end].part is Role.BE:
         return {word.group for word in words}
-    # The last word before the adjectives.
     be = _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1
     predicate = _predicate(words, be)
     return {words[adjective].group for adjective in predicate.adjectives}
@@ -550,7 +549,6 @@ def _coordinated(
     if needs_more:
         skipped.append(Role.START)
     start = _skip_back(words, n, *skipped)
-    # Nothing is coordinated with the noun.
     if start < 2 or words[start - 1].part is not Role.AND or words[start - 2].part is not Role.NOUN:
         return []
     first = _skip_back(words, start - 2, Role.NOUN)

@@ -160,7 +160,6 @@ class Vocabulary:
         """Return the number of tokens and the entry of the longest form that begins at token
         ``i``.
         """
-        # A form cannot reach beyond the end of the text.
         longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.entries.get(tuple(lowers[i : i + length]))

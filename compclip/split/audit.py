@@ -108,7 +108,6 @@ def _joined_suspicions(
     for block in blocks:
         for pair, suspicion in block.items():
             by_pair.setdefault(pair, []).append(suspicion)
-    # A pair of several blocks is one suspicion.
     suspicions = {pair: _added(of_blocks) for pair, of_blocks in by_pair.items()}
 
     def order(pair: str) -> tuple[int, int, str]:

@@ -43,7 +43,6 @@ HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 def draws_of(config: DrawConfig) -> list[Draw]:
     """Return the draws to try, in order; settings of the config are kept."""
     settings = config.model_dump(exclude_none=True)
-    # What the config sets is the only option.
     options = [[settings[name]] if name in settings else DRAWS[name] for name in DRAWS]
     draws = []
     for values in product(*options):
@@ -169,7 +168,6 @@ def choose_draw(data: TrialData, config: DrawConfig, width: float) -> tuple[Draw
     require(trials, where, fault, "add captions or list pairs in split.heldout.pairs")
     best = min(trials, key=lambda trial: (trial.is_low, trial.half))
     chosen = {"width": width, "tried": len(trials), **best.estimates}
-    # The best draw does not reach the width.
     if best.half > width / 100:
         chosen["captions_needed"] = captions_needed(
             best.estimates, data.ranking, len(data.captions), width / 100

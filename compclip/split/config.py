@@ -119,7 +119,6 @@ class Published(Section):
         """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are
         made here.
         """
-        # The swapped captions may be made here.
         path = self.split if kind == "split" else self.data
         if path is None:
             return None

@@ -103,7 +103,6 @@ def _listed(
     states.
     """
     key = ["pair", *CAPTION_KEY]
-    # Pairs and images, without captions.
     alone = is_alone[is_alone].index.to_frame(index=False)
     rows = stated[key].drop_duplicates().merge(alone, on=["pair", "image_id"])
     first = rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED)

@@ -38,7 +38,6 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
             return {key: _same(key, change[key]) for key in CHANGE}
     # In a faulty published split: the change that its file states.
     new, _, noun = pair.partition("_")
-    # An unchanged caption has no change.
     original = changes[0]["original_adj"] if len(changes) else ""
     published = {"noun": noun, "original_adj": original, "new_adj": new}
     return {key: _same(key, published[key]) for key in CHANGE}
@@ -106,7 +105,6 @@ def export(
     ):
         for texts, files, split_table, swaps in in_blocks(captions, images, splits, swapped):
             train = train_list(texts, files, split_table)
-            # Only the first block writes the header.
             is_first = not split_tables
             train.to_csv(table, index=False, header=is_first, lineterminator="\n")
             lines.writelines(json_lines(train))

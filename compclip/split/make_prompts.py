@@ -108,7 +108,6 @@ def sample_per_image(
             rows["unpaired"] = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped)
         # Matched captions that are not paired have a quota of their own.
         rows["is_extra"] = rows["pair"].isin(list(matched)) & rows["unpaired"]
-        # Paired captions first, then by the seeded order.
         rows = rows.sort_values(["image_id", "unpaired", "order"])
         sample = rows.groupby(["image_id", "is_extra"], sort=False).head(most)
         samples[split] = sample[prompts.columns]
@@ -189,7 +188,6 @@ def choose_prompts(
     draws = np.full(len(table), prompting.draws)
     if not every_caption:
         draws *= matched_draws(table, wanted.matched)
-    # One row for each image to be made.
     table = table.loc[table.index.repeat(draws)].reset_index(drop=True)
     return table.assign(draw=table.groupby(["split", *CAPTION_KEY]).cumcount())
 

@@ -64,7 +64,6 @@ def least_distractors(
     distractors = {}
     for split in TESTS:
         images = prompts.loc[prompts["split"] == split, "image_id"].unique().astype("str")
-        # A split without prompts needs no distractors.
         if not len(images):
             continue
         pool = pool_images(judged, swapped, split)

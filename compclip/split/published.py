@@ -84,7 +84,6 @@ def take_splits(
                 duplicates.append(f"{image} ({split_of[image]}, {split})")
             else:
                 split_of[image] = split
-    # Images that the data set lacks cannot be used.
     image_ids = sorted(in_data & set(split_of))
     columns = {"image_id": image_ids, "split": [split_of[image] for image in image_ids]}
     splits = pd.DataFrame(columns, dtype="str")

@@ -113,7 +113,6 @@ class Reader:
         """Return the length in tokens, kind and word of the longest form that begins at token
         ``i``.
         """
-        # A form cannot reach beyond the end of the text.
         longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.forms.get(tuple(lowers[i : i + length]))
@@ -198,7 +197,6 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
     is_inside = 0 <= i < len(items)
-    # Without a join, the items are not coordinated.
     has_join = abs(i - index) > 1
     return i if is_inside and has_join and items[i].kind in kinds else None
 
@@ -234,7 +232,6 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
         return []
     # `a small white bellied bird`: the bird is small.
     is_stack = not _is_participle(text, items[noun])
-    # From the noun leftwards.
     adjectives: list[TextItem] = []
     i: int | None = noun - 1
     while i is not None:
@@ -453,7 +450,6 @@ def _as_predicate(items: list[TextItem]) -> Reading:
     """
     pairs: Reading = []
     for index, item in enumerate(items):
-        # A noun that is no subject has no predicate.
         start = _predicate_start(items, index) if item.kind == "noun" else None
         if start is None:
             continue

@@ -222,7 +222,6 @@ def sample_heldout(
         require("_" not in word, where, fault, "rename it")
     names = pair_names(ranking)
     ranked = set(names)
-    # Enough for pairs that are ranked.
     counts = ranking["count"].set_axis(names)
     if pairs is not None:  # a listed or published pair may be unranked
         counts = _count_occurrences(pairs)

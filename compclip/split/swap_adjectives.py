@@ -124,7 +124,6 @@ def candidates_of(
                 if contradiction(caption, group, new, mentions):
                     reason: str | None = "contradiction"
                 else:
-                    # The first objection is counted.
                     objections = (objection(caption, m, new, adjectives, nouns) for m in group)
                     reason = next(filter(None, objections), None)
                 if reason is None:
@@ -147,7 +146,6 @@ class _Choice:
         self.offers = offers
         self.choices = choices
         self.counts: Counter[str] = Counter()
-        # The position of each caption's pair.
         self.chosen = [0] * len(offers)
 
     def rarest(self, caption: int, positions: Iterable[int]) -> int:

@@ -94,7 +94,6 @@ class Wording:
             far = index + 2 * step
             if not 0 <= neighbor < len(self.words):
                 continue
-            # `black and white`
             if self.lower[neighbor] in WORDS.coordinators and 0 <= far < len(self.words):
                 joined.append(self.lower[far])
             elif not self.neighbor(index, step):  # a comma
