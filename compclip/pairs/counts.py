@@ -16,10 +16,15 @@ def surfaces(pairs: pd.DataFrame, role: str) -> list[str]:
     """Return the nouns or adjectives (``role``) of pairs as read, in lower case; ``text`` is that
     of the caption.
     """
-    spans = zip(
-        *(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True
-    )
-    return [normalize(text[start:end]).text.lower() for text, start, end in spans]
+    # Lists, because iterating over columns takes several times as long.
+    texts = pairs["text"].tolist()
+    starts = pairs[f"{role}_start"].tolist()
+    ends = pairs[f"{role}_end"].tolist()
+    forms = []
+    for text, start, end in zip(texts, starts, ends, strict=True):
+        form = normalize(text[start:end]).text
+        forms.append(form.lower())
+    return forms
 
 
 class PairCounts:
@@ -28,7 +33,8 @@ class PairCounts:
     """
 
     def __init__(self) -> None:
-        self.counts, self.relations = Counter[str](), Counter[str]()
+        self.counts = Counter[str]()
+        self.relations = Counter[str]()
         self.forms = {"adjective": Counter[str](), "noun": Counter[str]()}
         self.texts = np.empty(0, np.uint64)  # hashes of the distinct ones
 
@@ -38,9 +44,9 @@ class PairCounts:
         self.counts["with_pairs"] += len(pairs[CAPTION_KEY].drop_duplicates())
         self.counts["empty"] += sum(not text.strip() for text in captions["text"])
         self.relations.update(pairs["relation"].tolist())
-        self.texts = np.union1d(
-            self.texts, pd.util.hash_array(captions["text"].to_numpy(), categorize=False)
-        )
+        hashes = pd.util.hash_array(captions["text"].to_numpy(), categorize=False)
+        self.texts = np.union1d(self.texts, hashes)
+        # The forms are those in the caption, not the canonical words.
         pairs = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
         for role, forms in self.forms.items():
             forms.update(surfaces(pairs, role))
@@ -49,19 +55,17 @@ class PairCounts:
         """Return the lower-case forms that occur in pairs more often as nouns than as adjectives,
         listed or not.
         """
-        return {
-            form
-            for form, count in self.forms["noun"].items()
-            if count > self.forms["adjective"][form]
-        }
+        adjectives = self.forms["adjective"]
+        nouns = self.forms["noun"]
+        return {form for form, count in nouns.items() if count > adjectives[form]}
 
     def summary(self, model: str) -> dict[str, Any]:
         """Return and log the content of pairs.json; warn if most captions have no pair. ``model``:
         its identity.
         """
-        captions, with_pairs, empty = (
-            self.counts[name] for name in ("captions", "with_pairs", "empty")
-        )
+        captions = self.counts["captions"]
+        with_pairs = self.counts["with_pairs"]
+        empty = self.counts["empty"]
         summary = {
             "model": model,
             "captions": captions,
@@ -88,6 +92,8 @@ class PairCounts:
 def nouns_of(captions: Blocks, pairs: Blocks, images: Collection[str]) -> set[str]:
     """Return the nouns of ``PairCounts`` in the captions of these images."""
     counts = PairCounts()
-    for tables in in_blocks(captions, pairs):
-        counts.add(*(table[table["image_id"].isin(images)] for table in tables))
+    for texts, occurrences in in_blocks(captions, pairs):
+        texts = texts[texts["image_id"].isin(images)]
+        occurrences = occurrences[occurrences["image_id"].isin(images)]
+        counts.add(texts, occurrences)
     return counts.nouns()

@@ -1,6 +1,7 @@
 """Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.section import Count
-from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS
 from compclip.io import read_table, write_text
 from compclip.pairs.counts import surfaces
 from compclip.text.grammar import WORDS
@@ -40,47 +41,41 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, l
     form occurs once.
     """
     undisputed = pairs[pairs["relation"] != "disputed"]
-    rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
+    rows = undisputed.merge(captions, on=CAPTION_KEY, validate="many_to_one")
     unwanted = WORDS.vague_words | WORDS.people
-    rows = rows[
-        ~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)
-    ]
-    counts = rows.assign(form=surfaces(rows, "noun")).groupby(["noun", "form"]).size()
+    # The last word of a compound decides.
+    last_words = rows["noun"].str.split("[ -]").str[-1]
+    rows = rows[~rows["noun"].isin(unwanted) & ~last_words.isin(unwanted)]
+    forms = rows.assign(form=surfaces(rows, "noun"))
+    counts = forms.groupby(["noun", "form"]).size()
     frequency = counts.groupby("noun").sum().sort_values(ascending=False, kind="stable")
+    # A letter is no noun.
     drafted = [noun for noun in frequency.index if len(noun) > 1][:most]
-    owner = {noun: noun for noun in drafted}
-    for noun, form in (
-        counts[drafted].sort_index().sort_values(ascending=False, kind="stable").index
-    ):
-        owner.setdefault(form, noun)
+    noun_of_form = {noun: noun for noun in drafted}
+    # The most frequent noun of a form comes first; equal ones by name.
+    by_count = counts[drafted].sort_index().sort_values(ascending=False, kind="stable")
+    for noun, form in by_count.index:
+        noun_of_form.setdefault(form, noun)
     for noun in drafted:
+        forms_in_s = [form for form in _other_forms(noun, noun_of_form) if form.endswith("s")]
         # A form in -s is already a plural, such as `shorts`, unlike `bus`, `glass` and `iris`.
-        has_plural = any(
-            form != noun and form.endswith("s") for form, word in owner.items() if word == noun
-        )
-        if not has_plural and not re.search("[^aisu]s$", noun):
-            owner.setdefault(plural(noun), noun)
-    return {
-        noun: sorted(form for form, word in owner.items() if word == noun != form)
-        for noun in drafted
-    }
+        if not forms_in_s and not re.search("[^aisu]s$", noun):
+            noun_of_form.setdefault(plural(noun), noun)
+    return {noun: sorted(_other_forms(noun, noun_of_form)) for noun in drafted}
+
+
+def _other_forms(noun: str, noun_of_form: Mapping[str, str]) -> list[str]:
+    return [form for form, word in noun_of_form.items() if word == noun and form != noun]
 
 
 def main(command: DraftNouns) -> None:
-    require(
-        not command.output.exists(),
-        command.output,
-        "output file already exists",
-        "choose another path",
-    )
-    captions = read_table(command.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    lexicon = draft(captions, read_table(command.pairs, PAIRS), command.most)
-    require(
-        lexicon,
-        command.pairs,
-        "no pairs, so no nouns to draft",
-        "set pairs.nouns to null and run pairs again",
-    )
+    is_new = not command.output.exists()
+    require(is_new, command.output, "output file already exists", "choose another path")
+    captions = read_table(command.captions, CAPTIONS, columns=[*CAPTION_KEY, "text"])
+    pairs = read_table(command.pairs, PAIRS)
+    lexicon = draft(captions, pairs, command.most)
+    remedy = "set pairs.nouns to null and run pairs again"
+    require(lexicon, command.pairs, "no pairs, so no nouns to draft", remedy)
     body = yaml.safe_dump(
         lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
     )

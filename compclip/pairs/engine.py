@@ -15,7 +15,7 @@ from compclip.core.code import code_hash
 from compclip.core.normal import Normalized, normalize
 from compclip.pairs.parse import find_by_parse
 from compclip.pairs.scope import denied
-from compclip.pairs.surface import find_by_surface
+from compclip.pairs.surface import Link, find_by_surface
 from compclip.pairs.tree import Tree, tree
 from compclip.pairs.words import Vocabulary, Word, spans
 from compclip.text import parsing
@@ -42,39 +42,63 @@ class Occurrence(NamedTuple):
 
 
 def occurrences(
-    doc: Doc, words: list[Word], at: dict[int, int], text: Normalized
+    doc: Doc, words: list[Word], word_of_token: dict[int, int], text: Normalized
 ) -> list[Occurrence]:
-    """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is
-    ``words.spans``.
+    """Return all pairs of a parsed caption, in the order of their adjectives and nouns;
+    ``word_of_token`` is ``words.spans``.
 
     ``text`` is the text of ``doc``, which has the offsets in the caption as given.
-    If the surface gives an adjective a noun, a different noun that only the parse gives is
-    disputed. So is a noun to the left of an attributive adjective: in `a white belly grey back` the
-    parser may choose it, unlike a reader. So is a noun behind a separator, as in the list `red;
-    bill`, and a pair that the caption denies or supposes (``scope``): whether the image shows it is
-    open.
     """
-    links, nowhere = find_by_surface(words)
-    relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
-    settled = nowhere | {adjective for adjective, _ in relations}
-    for link in find_by_parse(doc, words, at):
-        is_attributive = link.relation == "attributive"
-        leftward = is_attributive and link.noun < link.adjective
-        between = words[link.adjective + 1 : link.noun] if is_attributive else []
-        is_separated = any(word.lower in WORDS.separators for word in between)
-        relation = (
-            "disputed" if leftward or is_separated or link.adjective in settled else link.relation
-        )
-        relations.setdefault((link.adjective, link.noun), relation)
+    relations = _relations(doc, words, word_of_token)
     reached, absent = denied(doc, words)
     result = []
     for (a, n), relation in sorted(relations.items()):
-        adjective, noun = words[a], words[n]
-        places = (*text.given(adjective.start, adjective.end), *text.given(noun.start, noun.end))
+        adjective = words[a]
+        noun = words[n]
+        # What a caption denies or supposes: whether the image shows it is open.
         # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
-        relation = "disputed" if a in reached or n in absent else relation
-        result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))
+        if a in reached or n in absent:
+            relation = "disputed"
+        # Offsets in the caption as given, which people and swaps see.
+        adjective_span = text.given(adjective.start, adjective.end)
+        noun_span = text.given(noun.start, noun.end)
+        names = (adjective.canonical, noun.canonical)
+        result.append(Occurrence(*names, *adjective_span, *noun_span, relation))
     return result
+
+
+def _relations(
+    doc: Doc, words: list[Word], word_of_token: dict[int, int]
+) -> dict[tuple[int, int], str]:
+    """Return the relation of each adjective and noun that surface or parse link.
+
+    If the surface gives an adjective a noun, a different noun that only the parse gives is
+    disputed. So is a noun to the left of an attributive adjective: in `a white belly grey back` the
+    parser may choose it, unlike a reader. So is a noun behind a separator, as in the list `red;
+    bill`.
+    """
+    links, without_noun = find_by_surface(words)
+    # Of several links of a pair, the first counts.
+    relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
+    settled = without_noun | {adjective for adjective, _ in relations}
+    for link in find_by_parse(doc, words, word_of_token):
+        relation = link.relation
+        if link.adjective in settled or _is_implausible(link, words):
+            relation = "disputed"
+        # The surface's relation counts if both find the pair.
+        relations.setdefault((link.adjective, link.noun), relation)
+    return relations
+
+
+def _is_implausible(link: Link, words: list[Word]) -> bool:
+    """Return whether the noun of an attributive adjective is to its left or behind a separator."""
+    if link.relation != "attributive":
+        return False
+    # `a white belly grey back`: the belly is not gray.
+    if link.noun < link.adjective:
+        return True
+    inside = words[link.adjective + 1 : link.noun]
+    return any(word.lower in WORDS.separators for word in inside)
 
 
 class Extractor:
@@ -92,18 +116,16 @@ class Extractor:
         compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
         self.nlp = load_language(model, "pairs.model")
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
-        lexicons = [
-            [lexicon.name, sorted(lexicon.forms.items())]
-            for lexicon in (*adjectives, nouns, compounds)
-            if lexicon
-        ]
-        self.context = key(
-            code_hash(__name__, within=("compclip.pairs", "compclip.text", "compclip.core.normal")),
-            identity(model),
-            json.dumps([lexicons, nouns is None]),
+        lexicons = [lexicon for lexicon in (*adjectives, nouns, compounds) if lexicon]
+        forms = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in lexicons]
+        code = code_hash(
+            __name__, within=("compclip.pairs", "compclip.text", "compclip.core.normal")
         )
+        # Everything that the parse of a text depends on.
+        self.context = key(code, identity(model), json.dumps([forms, nouns is None]))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
+        """Return the key of each text in the cache."""
         return [key(self.context, text) for text in texts]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
@@ -114,9 +136,10 @@ class Extractor:
 
     def _encode(self, doc: Doc, text: Normalized) -> bytes:
         words = self.vocabulary.words(doc)
-        at = spans(words)
-        lines = occurrences(doc, words, at, text), tree(doc, words, self.vocabulary, at)
-        return b"\n".join(JSON_ENCODE(line).encode() for line in lines)
+        word_of_token = spans(words)
+        pairs = JSON_ENCODE(occurrences(doc, words, word_of_token, text))
+        nodes = JSON_ENCODE(tree(doc, words, self.vocabulary, word_of_token))
+        return f"{pairs}\n{nodes}".encode()
 
 
 def decode_occurrences(value: bytes) -> list[Occurrence]:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 
 from compclip.core.inputs import Captions, Positive, checked, read_list
 from compclip.core.log import log
-from compclip.core.tables import PAIRS
+from compclip.core.tables import CAPTION_KEY, PAIRS
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words
@@ -46,8 +46,7 @@ def extract_pairs(
 
     Returns:
         A row for each occurrence, in the order of the captions: image_id, caption_id, adjective,
-            noun (canonical
-        words), the character offsets of both, relation.
+            noun (canonical words), the character offsets of both, relation.
 
     Raises:
         UserError: an argument is refused (docs/library.md), there is no such lexicon, or
@@ -57,6 +56,7 @@ def extract_pairs(
     listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
     extractor = Extractor(model, listed, listed_nouns, compounds)
     pairs = find_pairs(captions, extractor, processes, cache)
+    # Without a noun lexicon, the words of all captions decide which forms are of one noun.
     words = None if nouns else caption_words(captions["text"])
     return NounForms(extractor.vocabulary, words).unite(captions, pairs)
 
@@ -72,13 +72,18 @@ def find_pairs(
         len(captions),
         processes,
     )
-    encoded = list(parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions"))
+    texts = captions["text"].tolist()
+    encoded = list(parse_texts(extractor, texts, processes, cache, "captions"))
+    # Many captions have the same text, or the same few pairs.
     decoded = {value: decode_occurrences(value) for value in set(encoded) if value}
-    occurrences = [decoded[value] if value else [] for value in encoded]
-    ids = captions[["image_id", "caption_id"]].loc[captions.index.repeat([*map(len, occurrences)])]
-    rows = [occurrence for of_caption in occurrences for occurrence in of_caption]
+    rows: list[Occurrence] = []
+    numbers = []  # of occurrences, by caption
+    for value in encoded:
+        occurrences = decoded[value] if value else []
+        rows += occurrences
+        numbers.append(len(occurrences))
     if not rows:
         return empty_table(PAIRS)
-    return pd.concat(
-        [ids.reset_index(drop=True), pd.DataFrame(rows, columns=list(Occurrence._fields))], axis=1
-    )
+    ids = captions[CAPTION_KEY].loc[captions.index.repeat(numbers)].reset_index(drop=True)
+    table = pd.DataFrame(rows, columns=list(Occurrence._fields))
+    return pd.concat([ids, table], axis=1)

@@ -30,7 +30,10 @@ SINGULARS_IN_S = ("us", "is")
 
 def caption_words(texts: Iterable[str]) -> set[str]:
     """Return the lower-case words of texts; hyphens separate words."""
-    return {word for text in texts for word in WORD.findall(normalize(text).text.lower())}
+    words: set[str] = set()
+    for text in texts:
+        words.update(WORD.findall(normalize(text).text.lower()))
+    return words
 
 
 class NounForms:
@@ -48,26 +51,22 @@ class NounForms:
         self.listed = vocabulary.forms[Role.NOUN]
         self.has_lexicon = words is None
         self.words = self.listed if words is None else words
-        excluded = WORDS.function_words.union(
-            WORDS.never_singular, vocabulary.forms[Role.ADJECTIVE]
-        )
+        adjectives = vocabulary.forms[Role.ADJECTIVE]
+        excluded = WORDS.function_words.union(WORDS.never_singular, adjectives)
         self.excluded = excluded - WORDS.singulars_like_others
         lookups = getattr(vocabulary.lemmatizer, "lookups", Lookups())
-        tables = {
-            name: lookups.get_table(f"lemma_{name}", {}).get("noun", ())
-            for name in ("exc", "rules", "index")
-        }
-        self.irregular = dict(tables["exc"])
-        self.rules = [*tables["rules"], *MORE_RULES]
-        self.known = frozenset(tables["index"])
+        self.irregular = dict(lookups.get_table("lemma_exc", {}).get("noun", ()))
+        rules = lookups.get_table("lemma_rules", {}).get("noun", ())
+        self.rules = [*rules, *MORE_RULES]
+        self.dictionary = frozenset(lookups.get_table("lemma_index", {}).get("noun", ()))
         self.noun = cache(self._noun)
 
     def unite(self, captions: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
         """Return pairs of these captions (``tables.PAIRS``, ``tables.CAPTIONS``), the same noun for
         all its forms.
         """
-        forms = surfaces(pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY), "noun")
-        nouns = [*map(self.noun, forms, pairs["noun"])]
+        with_text = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
+        nouns = list(map(self.noun, surfaces(with_text, "noun"), pairs["noun"]))
         return pairs.assign(noun=pd.array(nouns, pairs["noun"].dtype))
 
     def _noun(self, form: str, lemma: str) -> str:
@@ -77,40 +76,61 @@ class NounForms:
         # Only the last word of `yo-yos` is inflected.
         first, hyphen, last = form.rpartition("-")
         noun = first + hyphen + self._singular(last)
-        return self.listed.get(noun, lemma if self.has_lexicon else noun)
+        unlisted = lemma if self.has_lexicon else noun
+        return self.listed.get(noun, unlisted)
+
+    def _singulars(self, form: str) -> list[str]:
+        """Return the possible singulars of a word, by its endings and the irregular plurals."""
+        singulars = self._irregular_singulars(form)
+        if not form.endswith("ss"):
+            for ending, singular_ending in self.rules:
+                if form.endswith(ending):
+                    stem = form.removesuffix(ending)
+                    singulars.append(stem + singular_ending)
+        return [word for word in singulars if len(word) > 1 and word not in self.excluded]
+
+    def _irregular_singulars(self, form: str) -> list[str]:
+        return [*WORDS.irregular_plurals.get(form, ()), *self.irregular.get(form, ())]
+
+    def _is_singular(self, form: str, has_listed_singular: bool) -> bool:
+        """Return whether a form is a singular, if its captions do not show otherwise."""
+        # `stamina` and `cola` are words, too; `eyes` and `teeth` are known in a sense that captions
+        # do not have.
+        is_in_s = form.endswith("s")
+        is_plural = is_in_s and form[:-1] in self.dictionary or form in WORDS.irregular_plurals
+        if form in self.dictionary and not is_plural:
+            return True
+        if form in WORDS.singulars_in_s:
+            return True
+        # The known word `ga` is not the singular of `gas`, unless it occurs; but `ski` is that of
+        # the unknown `skis`.
+        return form.endswith(SINGULARS_IN_S) and not has_listed_singular
 
     def _singular(self, form: str) -> str:
         """Return the likeliest singular of a word: one that occurs, else one that is known, else
         the first.
         """
-        irregular = [*WORDS.irregular_plurals.get(form, ()), *self.irregular.get(form, ())]
-        rules = () if form.endswith("ss") else self.rules
-        regular = [
-            form.removesuffix(plural) + end for plural, end in rules if form.endswith(plural)
-        ]
-        singulars = [
-            word for word in irregular + regular if len(word) > 1 and word not in self.excluded
-        ]
-        known = [
-            singular for singular in singulars if singular in self.known or singular in irregular
-        ]
+        irregular = self._irregular_singulars(form)
+        singulars = self._singulars(form)
+        listed = [word for word in singulars if word in self.dictionary or word in irregular]
         # `lens` and `news` are words, so an unknown `len` and the adjective `new` are not their
         # singulars.
-        possible = known if irregular or form in self.known else known + singulars
-        occurring = [singular for singular in possible if singular in self.words]
-        # Nor is the known word `ga` that of `gas`, unless it occurs; but `ski` is that of the
-        # unknown `skis`.
-        is_singular = form in WORDS.singulars_in_s or form.endswith(SINGULARS_IN_S) and not known
-        # `stamina` and `cola` are words, too; `eyes` and `teeth` are known in a sense that captions
-        # do not have.
-        is_plural = (
-            f"{form[:-1]}s" == form and form[:-1] in known or form in WORDS.irregular_plurals
-        )
-        if form in self.known and not is_plural:
-            is_singular = True
-        # Without evidence, only -s makes an unknown plural: a misspelt `tamen` is not of a `taman`.
-        guesses = known or (singulars if form.endswith("s") else [])
-        likeliest = occurring or ([form] if is_singular else guesses)
-        singular = next(iter(likeliest), form)
+        possible = listed
+        if not irregular and form not in self.dictionary:
+            possible = listed + singulars
+        occurring = [word for word in possible if word in self.words]
+        if occurring:
+            likeliest = occurring
+        elif self._is_singular(form, bool(listed)):
+            likeliest = [form]
+        elif form.endswith("s"):
+            likeliest = listed or singulars
+        else:
+            # Without evidence, only -s makes an unknown plural: a misspelt `tamen` is not of a
+            # `taman`.
+            likeliest = listed
+        if not likeliest or likeliest[0] == form:
+            return form
+        singular = likeliest[0]
         # It may be a plural, too: the noun of `taxes` is that of `taxis` if no `tax` occurs.
-        return self._singular(singular) if singular != form and singular in self.words else singular
+        return self._singular(singular) if singular in self.words else singular

@@ -20,57 +20,68 @@ RESULT_LABELS = frozenset(("oprd", "advmod", "acomp", "xcomp", "dobj"))
 MODIFIER_LABELS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
-def find_by_parse(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]:
+def find_by_parse(doc: Doc, words: list[Word], word_of_token: dict[int, int]) -> list[Link]:
     """Return the pairs of relation attributive, predicative and, for further subjects, shared."""
-    parts = [words[at[i]].part for i in range(len(doc))]
-    return [
-        Link(n, at[noun], relation)
-        for n, word in enumerate(words)
-        if word.part is Role.ADJECTIVE
-        for noun, relation in _modified(doc[word.last], parts, at)
-    ]
+    roles = [words[word_of_token[i]].part for i in range(len(doc))]
+    links = []
+    for n, word in enumerate(words):
+        if word.part is Role.ADJECTIVE:
+            for noun, relation in _modified(doc[word.last], roles, word_of_token):
+                links.append(Link(n, word_of_token[noun], relation))
+    return links
 
 
-def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple[int, str]]:
+def _modified(
+    token: Token, roles: list[Role], word_of_token: dict[int, int]
+) -> list[tuple[int, str]]:
     """Return the tokens of the nouns that an adjective modifies, with the relation."""
     while True:
-        dep, head = token.dep_, token.head
-        if dep == "conj" and parts[head.i] is Role.ADJECTIVE:
+        label = token.dep_
+        head = token.head
+        if label == "conj" and roles[head.i] is Role.ADJECTIVE:
             token = head
         elif any(child.dep_ == "auxpass" for child in token.children):
-            return _subjects(token, parts)
-        elif dep in RESULT_LABELS and head.lower_ in WORDS.painted and head.i < token.i:
+            return _subjects(token, roles)
+        elif label in RESULT_LABELS and head.lower_ in WORDS.painted and head.i < token.i:
             token = head  # `the fence has been painted white`
-        elif dep in MODIFIER_LABELS and parts[head.i] is Role.ADJECTIVE and head is not token:
-            token = head  # stacked: spaCy attaches the first adjective to the second
-        elif dep in MODIFIER_LABELS and parts[head.i] is Role.NOUN and at[head.i] != at[token.i]:
-            return [(head.i, "attributive")]
-        elif dep in PREDICATE_LABELS and parts[head.i] is Role.BE:
-            return _subjects(head, parts)
+        elif label in MODIFIER_LABELS:
+            is_stacked = roles[head.i] is Role.ADJECTIVE and head is not token
+            if not is_stacked:
+                # The head may be another token of the same word, such as `eye ring`.
+                is_noun = roles[head.i] is Role.NOUN
+                is_other_word = word_of_token[head.i] != word_of_token[token.i]
+                return [(head.i, "attributive")] if is_noun and is_other_word else []
+            token = head  # spaCy attaches the first adjective of a stack to the second
+        elif label in PREDICATE_LABELS and roles[head.i] is Role.BE:
+            return _subjects(head, roles)
         else:
             return []
 
 
-def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
+def _subjects(verb: Token, roles: list[Role]) -> list[tuple[int, str]]:
     """Return the nouns that a copula's predicate modifies: the nearest one of its subject, then
     those that share it.
     """
-    while (
-        not (subjects := [child for child in verb.children if child.dep_ in SUBJECT_LABELS])
-        and verb.dep_ == "conj"
-    ):
+    subjects = _subjects_of(verb)
+    while not subjects and verb.dep_ == "conj":
         verb = verb.head
-    if not subjects or parts[subjects[0].i] is Role.THAT:
+        subjects = _subjects_of(verb)
+    if not subjects or roles[subjects[0].i] is Role.THAT:
         # A relative clause: its antecedent is the noun.
-        is_antecedent = verb.dep_ == "relcl" and parts[verb.head.i] is Role.NOUN
-        return [(verb.head.i, "predicative")] if is_antecedent else []
-    nouns, queue = list[int](), subjects[:1]
+        antecedent = verb.head.i
+        is_antecedent = verb.dep_ == "relcl" and roles[antecedent] is Role.NOUN
+        return [(antecedent, "predicative")] if is_antecedent else []
+    nouns: list[int] = []
+    # Nouns that are coordinated with the first subject are its children.
+    queue = subjects[:1]
     while queue:
         token = queue.pop()
-        if parts[token.i] is Role.NOUN:
+        if roles[token.i] is Role.NOUN:
             nouns.append(token.i)
         queue.extend(child for child in token.children if child.dep_ == "conj")
-    return [
-        (noun, "shared" if n else "predicative")
-        for n, noun in enumerate(sorted(nouns, reverse=True))
-    ]
+    nearest_first = sorted(nouns, reverse=True)
+    return [(noun, "shared" if n else "predicative") for n, noun in enumerate(nearest_first)]
+
+
+def _subjects_of(verb: Token) -> list[Token]:
+    return [child for child in verb.children if child.dep_ in SUBJECT_LABELS]

@@ -12,20 +12,21 @@ from compclip.text.lexicon import Lexicon, find_lexicon
 NAMED = ["adjective", "noun"]
 
 
-def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return the summed counts of each value of ``by``: most frequent first, ties by name."""
-    added = counts.groupby(by)[["count", "images"]].sum().reset_index()
-    return added.sort_values(
-        ["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True
-    )
+def _ranked(counts: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Return the summed counts of each value of ``key``: most frequent first, ties by name."""
+    added = counts.groupby(key)[["count", "images"]].sum().reset_index()
+    is_ascending = [False] + [True] * len(key)
+    return added.sort_values(["count", *key], ascending=is_ascending, ignore_index=True)
 
 
 def count_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return adjective, noun, count and images of each pair, undisputed occurrences; those of whole
     images add up.
     """
-    sure = pairs[pairs["relation"] != "disputed"]
-    return sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
+    # A disputed pair may not be in the caption.
+    undisputed = pairs[pairs["relation"] != "disputed"]
+    images = undisputed.groupby(NAMED)["image_id"]
+    return images.agg(count="size", images="nunique").reset_index()
 
 
 @checked
@@ -51,31 +52,35 @@ def rank_pairs(
     Raises:
         UserError: no pairs are left, or an argument is refused (docs/library.md).
     """
-    adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
+    adjectives = find_lexicon(adjectives, "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
+    selection = selection or Selection()
     counts = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
     ranking = _ranked(counts, NAMED)
+    # All adjectives compete for the first places, those of other compositions, too.
     frequent = _ranked(counts, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
-    require(
-        chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition"
-    )
+    remedy = "raise pairs.selection.adjectives or choose another composition"
+    require(chosen, "pairs", fault, remedy)
     ranking = ranking[ranking["adjective"].isin(chosen)]
+    noun_condition = ""
     if nouns is not None:
         ranking = ranking[ranking["noun"].isin(nouns.words)]
-    ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
+        noun_condition = f" with a noun of lexicon {nouns.name}"
+    # Of the most frequent pairs; all pairs of these nouns are ranked.
+    frequent_nouns = ranking["noun"].head(selection.pairs)
+    ranking = ranking[ranking["noun"].isin(frequent_nouns)]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
-    where = f" with a noun of lexicon {nouns.name}" if nouns else ""
     fault = (
-        f"no pair of an adjective of lexicon {adjectives.name}{where} occurs "
+        f"no pair of an adjective of lexicon {adjectives.name}{noun_condition} occurs "
         f"{selection.min_count} times"
     )
-    require(
-        len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons"
-    )
+    remedy = "lower pairs.selection.min_count or choose other lexicons"
+    require(len(ranking), "pairs", fault, remedy)
     ranking["rank"] = range(1, len(ranking) + 1)
+    # The middle of the pair's place in the ranking, in percent.
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
-    words = ranking["adjective"].nunique(), ranking["noun"].nunique()
-    log.info("%d pairs of %d adjectives and %d nouns are ranked", len(ranking), *words)
+    numbers = (len(ranking), ranking["adjective"].nunique(), ranking["noun"].nunique())
+    log.info("%d pairs of %d adjectives and %d nouns are ranked", *numbers)
     return ranking

@@ -94,7 +94,7 @@ def _expanded(pattern: str) -> str:
 
 
 RULES = [
-    re.compile(f"{before}(?=(?P<reach>{_expanded(reach)}))") for before, reach in REACHES.items()
+    re.compile(f"{opener}(?=(?P<reach>{_expanded(reach)}))") for opener, reach in REACHES.items()
 ]
 
 
@@ -105,9 +105,9 @@ def _letter(doc: Doc, word: Word) -> str:
         return "a" if tag.startswith("VB") else "U"
     if word.part is Role.BE and tag == "VBD":
         return "V"
-    return (
-        TAGS.get(tag, ROLES[word.part]) if word.part in (Role.BE, Role.OTHER) else ROLES[word.part]
-    )
+    if word.part in (Role.BE, Role.OTHER):
+        return TAGS.get(tag, ROLES[word.part])
+    return ROLES[word.part]
 
 
 def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
@@ -116,7 +116,8 @@ def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
     """
     lowers = ["" if word.group else word.lower for word in words]
     letters = scope_letters(lowers, [_letter(doc, word) for word in words])
-    reached = {
-        i for rule in RULES for match in rule.finditer(letters) for i in range(*match.span("reach"))
-    }
+    reached: set[int] = set()
+    for rule in RULES:
+        for match in rule.finditer(letters):
+            reached.update(range(*match.span("reach")))
     return reached, {match.start("absent") for match in ABSENT.finditer(letters)}

@@ -8,6 +8,7 @@ verb: `the belly is white`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compclip.pairs.words import COMPOUND, Role, Word
 from compclip.text.grammar import WORDS
@@ -32,40 +33,49 @@ def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
     """
     links: list[Link] = []
     run = _Run(words, links)
-    i = clause = 0
+    clause = 0
+    i = 0
     while i < len(words):
+        # Adjectives of a run wait for a noun; those after a copula have one.
         if words[i].part is not Role.BE:
             i = run.take(i)
             continue
+        # No adjective before a verb modifies a noun after it.
         run.end()
-        adjectives, following = _predicate(words, i)
-        # The last predicate ends before this one's subject.
-        groups = {words[adjective].group for adjective in adjectives}
-        subjects = (
-            [clause + n for n in _subjects(words[clause:], i - clause, groups)]
-            if adjectives
-            else []
-        )
-        for position, noun in enumerate(subjects):
-            links.extend(
-                Link(adjective, noun, "shared" if position else "predicative")
-                for adjective in adjectives
-            )
-        i = following if subjects else i + 1
-        clause = i if subjects else clause
-    return links, set(run.nowhere)
+        predicate = _predicate(words, i)
+        subjects = _subjects_of(words, i, predicate.adjectives, clause)
+        for n, noun in enumerate(subjects):
+            relation = "shared" if n else "predicative"
+            links.extend(Link(adjective, noun, relation) for adjective in predicate.adjectives)
+        if subjects:
+            i = predicate.end
+            # The predicate ends before the subject of the next one.
+            clause = i
+        else:
+            i += 1
+    return links, set(run.without_noun)
 
 
-def _skip(words: list[Word], i: int, *parts: Role) -> int:
-    """Return the first position from ``i`` on whose word is none of ``parts``."""
-    while i < len(words) and words[i].part in parts:
+def _subjects_of(words: list[Word], be: int, adjectives: list[int], clause: int) -> list[int]:
+    """Return the subjects of predicated adjectives, from the position ``clause`` on."""
+    if not adjectives:
+        return []
+    # The groups of the predicate decide which nouns can be further subjects.
+    groups = {words[adjective].group for adjective in adjectives}
+    # Only words after the last predicate can be its subject.
+    return [clause + n for n in _subjects(words[clause:], be - clause, groups)]
+
+
+def _skip(words: list[Word], i: int, *roles: Role) -> int:
+    """Return the first position from ``i`` on whose word is none of ``roles``."""
+    while i < len(words) and words[i].part in roles:
         i += 1
     return i
 
 
-def _skip_back(words: list[Word], i: int, *parts: Role) -> int:
-    """Return the start of the words of ``parts`` that end before ``i``."""
-    while i and words[i - 1].part in parts:
+def _skip_back(words: list[Word], i: int, *roles: Role) -> int:
+    """Return the start of the words of ``roles`` that end before ``i``."""
+    while i and words[i - 1].part in roles:
         i -= 1
     return i
 
@@ -74,15 +84,16 @@ class _Run:
     """A sequence of words in which adjectives wait for their noun."""
 
     def __init__(self, words: list[Word], links: list[Link]) -> None:
-        self.words, self.links = words, links
-        self.nowhere: list[int] = []  # adjectives that modify no noun of the caption
+        self.words = words
+        self.links = links
+        self.without_noun: list[int] = []  # adjectives that modify no noun of the caption
         self.end()
 
     def end(self) -> None:
+        """Forget all adjectives: a word ends the run."""
         self.pending: list[int] = []  # adjectives still without a noun
-        self.joined: set[int] = (
-            set()
-        )  # pending adjectives that a conjunction joins to the one before
+        # Pending adjectives that a conjunction joins to the one before.
+        self.joined: set[int] = set()
         self.last: list[int] = []  # adjectives of the last noun, which a coordinated noun shares
         self.conjunction = False
         self.is_single = False  # an article for one thing begins the run
@@ -92,120 +103,172 @@ class _Run:
         word.
         """
         word = self.words[i]
-        if word.part is Role.ADJECTIVE and self._is_tone(i):
-            self.nowhere.append(i)
-        elif word.part is Role.ADJECTIVE:
-            if word.lower in WORDS.edged and self.pending:
-                # `black tipped wings`: the tips are black.
-                unit = self._unit()
-                self.nowhere.extend(self.pending[unit:])
-                del self.pending[unit:]
-            if self.conjunction and self.pending:
-                self.joined.add(i)
-            self.pending.append(i)
-            self.conjunction = False
+        if word.part is Role.ADJECTIVE:
+            self._take_adjective(i)
         elif word.part is Role.NOUN:
-            end = _skip(self.words, i, Role.NOUN)
-            self._nouns(i, _heads(self.words, range(i, end)), _predicate_groups(self.words, end))
-            self.conjunction = False
-            return end
+            return self._take_nouns(i)
         elif word.lower == "with" and self.pending and self._is_pattern(i):
             # `black with white speckled feathers`: the feathers are black, the speckles white.
-            self.nowhere.append(i + 1)
+            self.without_noun.append(i + 1)
             return i + 2
         elif word.part is Role.AND:
             # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people`
             # are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
-        elif word.part is not Role.MODIFIER and not (
-            word.lower == "one" and self.conjunction and self.pending
-        ):
-            self.end()  # but `one blue and one green car` goes on
+        elif word.part is not Role.MODIFIER and not self._is_one(word):
+            self.end()
             self.is_single = word.lower in WORDS.indefinite_articles
         return i + 1
+
+    def _take_adjective(self, i: int) -> None:
+        # `tones of brown and red eyes`: no eyes are brown.
+        if self._is_tone(i):
+            self.without_noun.append(i)
+            return
+        if self.words[i].lower in WORDS.edged and self.pending:
+            # `black tipped wings`: the tips are black.
+            unit = self._unit()
+            self.without_noun.extend(self.pending[unit:])
+            del self.pending[unit:]
+        # `black and white wings`: white is joined to black.
+        if self.conjunction and self.pending:
+            self.joined.add(i)
+        self.pending.append(i)
+        self.conjunction = False
+
+    def _take_nouns(self, begin: int) -> int:
+        """Take the nouns in a row from ``begin``; return the position after them."""
+        # `breast belly sides` are taken together.
+        end = _skip(self.words, begin, Role.NOUN)
+        heads = _heads(self.words, range(begin, end))
+        self._link_nouns(begin, heads, _predicate_groups(self.words, end))
+        self.conjunction = False
+        return end
+
+    def _is_one(self, word: Word) -> bool:
+        """Return whether a word goes on with the run: `one blue and one green car`."""
+        return word.lower == "one" and self.conjunction and bool(self.pending)
 
     def _is_tone(self, i: int) -> bool:
         """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
-        tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in WORDS.tones
-        return tone and i + 1 < len(words) and words[i + 1].part is Role.AND
+        if i < 2 or i + 1 == len(words):
+            return False
+        if words[i - 1].lower != "of" or words[i - 2].canonical not in WORDS.tones:
+            return False
+        return words[i + 1].part is Role.AND
 
     def _is_pattern(self, i: int) -> bool:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
-        after = self.words[i + 1 : i + 4]
-        kinds = [Role.ADJECTIVE, Role.ADJECTIVE, Role.NOUN]
-        is_phrase = [word.part for word in after] == kinds and after[
-            1
-        ].lower in WORDS.patterns_and_edges
-        return is_phrase and after[0].group == self.words[self.pending[-1]].group != ""
+        phrase = self.words[i + 1 : i + 4]
+        # `with white speckled feathers`
+        if [word.part for word in phrase] != [Role.ADJECTIVE, Role.ADJECTIVE, Role.NOUN]:
+            return False
+        color, pattern, _ = phrase
+        if pattern.lower not in WORDS.patterns_and_edges:
+            return False
+        last = self.words[self.pending[-1]]
+        return color.group != "" and color.group == last.group
 
     def _unit(self) -> int:
         """Return where the last adjectives that belong together begin: coordinated ones, or two of
         one lexicon.
         """
-        words, pending = self.words, self.pending
-        start = len(pending) - 1
-        while start and (
-            pending[start] in self.joined
-            or words[pending[start]].group == words[pending[start - 1]].group != ""
-        ):
+        # "" for adjectives that no lexicon lists.
+        groups = [self.words[adjective].group for adjective in self.pending]
+        start = len(self.pending) - 1
+        while start:
+            is_joined = self.pending[start] in self.joined
+            is_same_group = groups[start] != "" and groups[start] == groups[start - 1]
+            if not is_joined and not is_same_group:
+                break
             start -= 1
         return start
 
-    def _nouns(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
+    def _link_nouns(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
         """Take a sequence of nouns from ``begin``: the first gets the adjectives, the others share
         them.
 
         ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has
         none.
         """
-        first, others = heads[0], heads[1:]
-        has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
         if self.pending:
-            # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
-            inner = self.words[first].possessed or bool(
-                others and self.words[others[0]].lower in WORDS.birds
-            )
-            start = self._unit() if inner else 0
-            if (
-                self.words[first].lower in WORDS.features
-                and self.words[self.pending[-1]].canonical in WORDS.stacking
-            ):
-                start = len(self.pending)  # `a large bearded man`
-            outer, taken = self.pending[:start], self.pending[start:]
-            self._link(taken, first)
-            if self.conjunction and begin == first and not self.words[first].group and not others:
-                # `red and banana`: after a conjunction, a noun alone may be coordinated with a
-                # color as a noun.
-                self._dispute(taken)
-            if inner and others:
-                self._link(outer, others[0])
-                self.pending, self.last = [], []
-            else:
-                self.pending, self.last = outer, taken
-                self._share(others, predicate)
-            self.joined &= set(self.pending)
-        elif self.conjunction and self.last and not has_modifier:
+            self._link_pending(begin, heads, predicate)
+            return
+        first = heads[0]
+        has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
+        # `red breast and belly`: the belly shares the adjective.
+        if self.conjunction and self.last and not has_modifier:
             self._share(heads, predicate)
         else:
             self.last = []
 
+    def _link_pending(self, begin: int, heads: list[int], predicate: set[str] | None) -> None:
+        first = heads[0]
+        further = heads[1:]
+        is_inner = self._is_inner(first, further)
+        start = self._first_of_noun(first, is_inner)
+        # They wait for the next noun: small in `small red headed bird`.
+        outer = self.pending[:start]
+        modifying = self.pending[start:]
+        self._link(modifying, first)
+        is_alone = begin == first and not self.words[first].group and not further
+        if self.conjunction and is_alone:
+            # `red and banana`: after a conjunction, a noun alone may be coordinated with a color
+            # as a noun.
+            self._dispute(modifying)
+        if is_inner and further:
+            # `small white belly bird`: the bird is small.
+            self._link(outer, further[0])
+            self.pending = []
+            self.last = []
+        else:
+            self.pending = outer
+            self.last = modifying
+            self._share(further, predicate)
+        # Positions of adjectives that have their noun are of no more use.
+        self.joined &= set(self.pending)
+
+    def _is_inner(self, first: int, further: list[int]) -> bool:
+        """Return whether a noun only has the adjectives beside it, those before modify the noun
+        that follows: `small red headed bird`, `small white belly bird`.
+        """
+        # `red headed bird`
+        if self.words[first].possessed:
+            return True
+        # `white belly bird`
+        return bool(further) and self.words[further[0]].lower in WORDS.birds
+
+    def _first_of_noun(self, noun: int, is_inner: bool) -> int:
+        """Return which pending adjective is the first that modifies the noun."""
+        last = self.words[self.pending[-1]]
+        if self.words[noun].lower in WORDS.features and last.canonical in WORDS.stacking:
+            return len(self.pending)  # `a large bearded man`
+        return self._unit() if is_inner else 0
+
     def _link(self, adjectives: list[int], noun: int) -> None:
-        for position, adjective in enumerate(adjectives):
-            direct = all(later in self.joined for later in adjectives[position + 1 :])
-            self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
+        for n, adjective in enumerate(adjectives):
+            # In `a long red and black bill`, red and black are adjacent, long is not.
+            is_direct = all(later in self.joined for later in adjectives[n + 1 :])
+            relation = "adjacent" if is_direct else "attributive"
+            self.links.append(Link(adjective, noun, relation))
 
     def _dispute(self, adjectives: list[int]) -> None:
+        """Dispute the links of these adjectives, which are the last."""
         for link in self.links[-len(adjectives) :]:
             link.relation = "disputed"
 
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
         for noun in nouns:
+            # The predicate is that of the last noun only.
             groups = predicate if noun == nouns[-1] else None
+            # `white breast and belly that is fluffy`: whether the belly is white, too, is open.
             is_clear = groups is None and not self._is_apart(noun)
+            relation = "shared" if is_clear else "disputed"
             for adjective in self.last:
-                if groups is None or self.words[adjective].group not in groups:
-                    self.links.append(Link(adjective, noun, "shared" if is_clear else "disputed"))
+                group = self.words[adjective].group
+                if groups is None or group not in groups:
+                    self.links.append(Link(adjective, noun, relation))
 
     def _is_apart(self, noun: int) -> bool:
         """Return whether a coordinated noun may have no part in the adjective: `a black shirt and
@@ -215,8 +278,10 @@ class _Run:
         people. Of listed nouns, which are parts of a thing, all have it.
         """
         word = self.words[noun]
-        is_other = self.is_single and word.plural or word.canonical in WORDS.people
-        return is_other and not word.group and not self.words[self.links[-1].noun].group
+        # Listed nouns are parts of one thing.
+        if word.group or self.words[self.links[-1].noun].group:
+            return False
+        return self.is_single and word.plural or word.canonical in WORDS.people
 
 
 def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
@@ -225,24 +290,32 @@ def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
     """
     heads: list[int] = []
     for n in nouns:
-        after = words[n + 1] if n < nouns[-1] else None
-        if after and (
-            not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after)
-        ):
+        following = words[n + 1] if n < nouns[-1] else None
+        # Only the last noun of a compound is a thing.
+        if following is not None and _modifies_noun(words[n], following):
             continue
         # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
-        is_vague_next = after is not None and after.lower in WORDS.vague_nouns
-        if is_vague_next or not heads or words[n].group or words[heads[-1]].group != COMPOUND:
+        follows_compound = bool(heads) and words[heads[-1]].group == COMPOUND
+        is_verb = follows_compound and not words[n].group
+        is_vague_next = following is not None and following.lower in WORDS.vague_nouns
+        if is_vague_next or not is_verb:
             heads.append(n)
         if is_vague_next:
             break
     return heads
 
 
-def _carries(noun: Word, after: Word) -> bool:
-    """Return whether the two are a compound whose head is the second."""
-    is_carrier = after.canonical in WORDS.carriers and noun.canonical not in WORDS.marks
-    return is_carrier or noun.canonical in WORDS.carriers_of.get(after.canonical, ())
+def _modifies_noun(noun: Word, following: Word) -> bool:
+    """Return whether a noun is only part of the name of the next one."""
+    # A noun that no lexicon lists, or such as `primary` in `black primary wings`.
+    if not noun.group or noun.canonical in WORDS.ordinals:
+        return True
+    # A compound whose head is the second: `breast feathers`.
+    is_mark = noun.canonical in WORDS.marks
+    if not is_mark and following.canonical in WORDS.carriers:
+        return True
+    # `wing coverts`, but a `crown crest` is two things.
+    return noun.canonical in WORDS.carriers_of.get(following.canonical, ())
 
 
 def _closes(words: list[Word], i: int) -> bool:
@@ -250,7 +323,9 @@ def _closes(words: list[Word], i: int) -> bool:
     noun.
     """
     while i + 1 < len(words) and words[i].part in (Role.NOUN, Role.AND):
-        if words[i].part is Role.AND and words[i].lower != "," and words[i + 1].part is Role.NOUN:
+        # `red breast, belly and throat`
+        is_and = words[i].part is Role.AND and words[i].lower != ","
+        if is_and and words[i + 1].part is Role.NOUN:
             return True
         i += 1
     return False
@@ -264,10 +339,12 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
     """
     if end == len(words) or words[end].part not in (Role.BE, Role.THAT):
         return None
+    # `black head and wings are long` begins a clause at the wings.
     if words[end].part is Role.BE:
         return {word.group for word in words}
-    adjectives, _ = _predicate(words, _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1)
-    return {words[adjective].group for adjective in adjectives}
+    be = _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1
+    predicate = _predicate(words, be)
+    return {words[adjective].group for adjective in predicate.adjectives}
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
@@ -278,37 +355,80 @@ def _begins_clause(words: list[Word], i: int) -> bool:
     return i < len(words) and words[i].part is Role.BE and words[i - 1].part is Role.NOUN
 
 
-def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
-    """Return the adjectives that the copula at ``be`` predicates, and where the next phrase begins.
+class _Predicate(NamedTuple):
+    """The adjectives that a copula predicates, and where the next phrase begins."""
 
-    `is short and black and white belly`: the last adjective before a noun belongs to the noun.
-    """
-    i = be + 1
-    article = i < len(words) and words[i].lower in WORDS.indefinite_articles
-    i += article
-    groups: list[list[int]] = [[]]  # adjectives between conjunctions
-    begins = [i]
-    while i < len(words) and words[i].part in (Role.ADJECTIVE, Role.AND, Role.MODIFIER):
+    adjectives: list[int]
+    end: int
+
+
+class _Coordination(NamedTuple):
+    """Adjectives that follow a copula."""
+
+    groups: list[list[int]]  # between conjunctions; the last is empty after a conjunction
+    begins: list[int]  # the conjunction before each group
+    end: int
+
+    @property
+    def adjectives(self) -> list[int]:
+        return [adjective for group in self.groups for adjective in group]
+
+
+def _read_coordination(words: list[Word], begin: int) -> _Coordination:
+    groups: list[list[int]] = [[]]
+    begins = [begin]
+    end = _skip(words, begin, Role.ADJECTIVE, Role.AND, Role.MODIFIER)
+    for i in range(begin, end):
         if words[i].part is Role.ADJECTIVE:
             groups[-1].append(i)
+        # Of `, and`, only the first begins a group.
         elif words[i].part is Role.AND and groups[-1]:
             groups.append([])
             begins.append(i)
-        i += 1
-    flat = [a for group in groups for a in group]
-    if i == len(words) or words[i].part is not Role.NOUN or words[i].lower in WORDS.vague_nouns:
-        return flat, i
-    if article or not flat:
-        return [], be + 1
-    if not groups[-1] or len(flat) == 1 and not _begins_clause(words, i):
-        # `is black and wings`, `is brown feathers`.
-        return (flat, begins[-1]) if not groups[-1] else ([], be + 1)
-    if _begins_clause(words, i):
-        return flat, i
-    if len(groups) > 1:
-        begin = _begin_of_attributes([[words[a].canonical for a in group] for group in groups])
-        return [a for group in groups[:begin] for a in group], begins[begin]
-    return flat[:1], flat[1]
+    return _Coordination(groups, begins, end)
+
+
+def _predicate(words: list[Word], be: int) -> _Predicate:
+    """Return what the copula at ``be`` predicates.
+
+    `is short and black and white belly`: the last adjective before a noun belongs to the noun.
+    """
+    begin = be + 1
+    has_article = begin < len(words) and words[begin].lower in WORDS.indefinite_articles
+    if has_article:
+        begin += 1
+    coordination = _read_coordination(words, begin)
+    adjectives = coordination.adjectives
+    end = coordination.end
+    whole = _Predicate(adjectives, end)
+    nothing = _Predicate([], be + 1)
+    if end == len(words) or words[end].part is not Role.NOUN:
+        return whole
+    # `is a bright red color`
+    if words[end].lower in WORDS.vague_nouns:
+        return whole
+    # `is a red bird`, `is feathers`
+    if has_article or not adjectives:
+        return nothing
+    if not coordination.groups[-1]:
+        return _Predicate(adjectives, coordination.begins[-1])  # `is black and wings`
+    # `the crown is red belly and breast are white`
+    if _begins_clause(words, end):
+        return whole
+    if len(adjectives) == 1:
+        return nothing  # `is brown feathers`
+    # `is short black belly`: the first is predicated, the belly is black.
+    if len(coordination.groups) == 1:
+        return _Predicate(adjectives[:1], adjectives[1])
+    return _before_attributes(words, coordination)
+
+
+def _before_attributes(words: list[Word], coordination: _Coordination) -> _Predicate:
+    """Return a predicate without the groups that belong to the noun after it."""
+    names = [[words[adjective].canonical for adjective in g] for g in coordination.groups]
+    first = _begin_of_attributes(names)
+    predicated = coordination._replace(groups=coordination.groups[:first])
+    return _Predicate(predicated.adjectives, coordination.begins[first])
 
 
 def _begin_of_attributes(groups: list[list[str]]) -> int:
@@ -320,52 +440,80 @@ def _begin_of_attributes(groups: list[list[str]]) -> int:
     and black and white wings`).
     """
     last = len(groups) - 1
+    firsts = [group[0] for group in groups]
     for n in range(1, last):
-        if len(groups[n]) > 1 or groups[n][0] in {group[0] for group in groups[:n]}:
+        # `is white and gray and long black and white wings`
+        if len(groups[n]) > 1 or firsts[n] in firsts[:n]:
             return n
-    return (
-        last - 1 if last > 1 and groups[last][0] in {group[0] for group in groups[:last]} else last
-    )
+    # `is white and black and white wings`: the wings are black and white.
+    if last > 1 and firsts[last] in firsts[:last]:
+        return last - 1
+    return last
 
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first;
     not pronouns.
     """
-    n = _skip_back(words, be, Role.THAT, Role.MODIFIER) - 1
-    if n < 0 or words[n].part is not Role.NOUN:
+    noun = _skip_back(words, be, Role.THAT, Role.MODIFIER) - 1
+    # `it is red`
+    if noun < 0 or words[noun].part is not Role.NOUN:
         return []
-    that = any(word.part is Role.THAT for word in words[n + 1 : be])
-    verb = words[be].lower
-    plural = verb in WORDS.plural_verbs if verb in WORDS.numbered_verbs else None
-    top = _top_of_span(words, n)
+    # `wings that are white`
+    is_relative = any(word.part is Role.THAT for word in words[noun + 1 : be])
+    plural = _number(words[be].lower)
+    top = _top_of_span(words, noun)
     if top is not None:
         # `crown down to nape are gray`
-        return [n, top, *_coordinated(words, top, groups, that, plural is True)]
-    governor = _governor(words, n)
+        return [noun, top, *_coordinated(words, top, groups, is_relative, plural is True)]
+    governor = _governor(words, noun)
     if governor is not None:
-        # `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the
-        # head.
-        first, second = (n, governor) if that else (governor, n)
-        agree = plural is None or words[first].plural == plural or words[second].plural != plural
-        n = first if agree else second
-    return [n, *_coordinated(words, n, groups, that, plural is True and not words[n].plural)]
+        noun = _agreeing(words, noun, governor, is_relative, plural)
+    # `crown and nape are black`: one of them alone cannot be the subject.
+    needs_more = plural is True and not words[noun].plural
+    return [noun, *_coordinated(words, noun, groups, is_relative, needs_more)]
+
+
+def _number(verb: str) -> bool | None:
+    """Return whether a verb is plural, None if its form does not tell."""
+    if verb not in WORDS.numbered_verbs:
+        return None
+    return verb in WORDS.plural_verbs
+
+
+def _agreeing(
+    words: list[Word], noun: int, governor: int, is_relative: bool, plural: bool | None
+) -> int:
+    """Return which of a noun and its governor is the subject of a verb.
+
+    `spots on its wings are white`: the spots; `bird with spots on its head that is red`: the head;
+    but the other one if only its number is the verb's.
+    """
+    likely = noun if is_relative else governor
+    unlikely = governor if is_relative else noun
+    # The verb's number does not speak against the likely one.
+    if plural is None or words[likely].plural == plural:
+        return likely
+    return unlikely if words[unlikely].plural == plural else likely
 
 
 def _start_of_phrase(words: list[Word], n: int) -> int:
     """Return where the noun phrase of the noun at ``n`` begins."""
-    return _skip_back(words, _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER), Role.START)
+    first_adjective = _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER)
+    return _skip_back(words, first_adjective, Role.START)
 
 
 def _top_of_span(words: list[Word], n: int) -> int | None:
     """Return the noun from which a span goes down to the noun at ``n``: `crown` in `crown down to
     the nape`.
     """
-    to = _start_of_phrase(words, n) - 1
-    if to < 2 or (words[to - 1].lower, words[to].lower) != ("down", "to"):
+    end = _start_of_phrase(words, n)
+    if end < 3 or words[end - 2].lower != "down" or words[end - 1].lower != "to":
         return None
-    top = to - 2
-    top -= words[top].part is Role.AND
+    top = end - 3
+    # `crown, down to the nape`
+    if words[top].part is Role.AND:
+        top -= 1
     return top if top >= 0 and words[top].part is Role.NOUN else None
 
 
@@ -373,41 +521,51 @@ def _governor(words: list[Word], n: int) -> int | None:
     """Return the noun that is located at the noun at ``n``: `spots` in `spots on its wings`."""
     governor = None
     while True:
-        before = _start_of_phrase(words, n if governor is None else governor) - 1
-        if before >= 1 and words[before].lower == "to":
-            before -= 1  # `compared to its body`
-            if words[before].part is Role.NOUN:
+        preposition = _start_of_phrase(words, n) - 1
+        if preposition >= 1 and words[preposition].lower == "to":
+            preposition -= 1  # `compared to its body`
+            if words[preposition].part is Role.NOUN:
                 return governor
-        elif before < 1 or words[before].part is not Role.PLACE:
+        elif preposition < 1 or words[preposition].part is not Role.PLACE:
             return governor
-        if before < 1 or words[before - 1].part is not Role.NOUN:
+        if preposition < 1 or words[preposition - 1].part is not Role.NOUN:
             return governor
-        governor = before - 1
+        # A governor may have a governor itself; the outermost counts.
+        governor = preposition - 1
+        n = governor
 
 
 def _coordinated(
-    words: list[Word], n: int, groups: set[str], that: bool, many: bool
+    words: list[Word], n: int, groups: set[str], is_relative: bool, needs_more: bool
 ) -> Sequence[int]:
     """Return further subjects before the noun at ``n``: `crown nape and back are black`.
 
     A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither
-    is the object of another phrase, unless the verb's number requires another subject (``many``),
-    or a relative clause follows and none of them has any adjective: `a head and wings which are
-    brown`.
+    is the object of another phrase, unless the verb's number requires another subject
+    (``needs_more``), or a relative clause follows and none of them has any adjective: `a head and
+    wings which are brown`.
     """
-    start = _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER, *([Role.START] if many else []))
+    skipped = [Role.ADJECTIVE, Role.MODIFIER]
+    if needs_more:
+        skipped.append(Role.START)
+    start = _skip_back(words, n, *skipped)
     if start < 2 or words[start - 1].part is not Role.AND or words[start - 2].part is not Role.NOUN:
         return []
-    others = range(start - 2, _skip_back(words, start - 2, Role.NOUN) - 1, -1)
-    begin = _start_of_phrase(words, others[-1])
-    if any(w.part is Role.ADJECTIVE and w.group in groups for w in words[begin : others[-1]]):
+    first = _skip_back(words, start - 2, Role.NOUN)
+    subjects = range(start - 2, first - 1, -1)
+    begin = _start_of_phrase(words, first)
+    opening = words[begin:first]
+    # `black crown and wings are white`: only the wings are white.
+    if any(word.part is Role.ADJECTIVE and word.group in groups for word in opening):
         return []
-    if that and not many:
-        # A noun and at most a determiner, not itself coordinated.
-        is_joined = begin > 0 and words[begin - 1].part in (Role.AND, Role.NOUN)
-        is_bare = not is_joined and all(
-            word.part is Role.START for word in words[begin : others[-1]]
-        )
-        return others if start == n and is_bare else []
-    is_object = begin > 0 and words[begin - 1].part in (Role.OTHER, Role.PLACE)
-    return others if many or not is_object else []
+    if needs_more:
+        return subjects
+    previous = words[begin - 1].part if begin > 0 else None
+    if not is_relative:
+        # `with a crown and wings`
+        is_object = previous in (Role.OTHER, Role.PLACE)
+        return [] if is_object else subjects
+    # A noun and at most a determiner, not itself coordinated.
+    is_joined = previous in (Role.AND, Role.NOUN)
+    is_bare = start == n and all(word.part is Role.START for word in opening)
+    return subjects if is_bare and not is_joined else []

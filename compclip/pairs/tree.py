@@ -18,28 +18,36 @@ class Tree(NamedTuple):
     relations: list[str]  # the dependency label of each node
 
 
-def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
+def tree(
+    doc: Doc, words: list[Word], vocabulary: Vocabulary, word_of_token: dict[int, int]
+) -> Tree:
     """Return the tree of a parsed caption.
 
     A form of several words in a lexicon (`eye ring`) is one node. Words without a letter or a digit
     are not nodes: their children get their head.
     """
-    tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
-    above = [at[top.head.i] for top in tops]  # a root is its own head
+    tops = [_top(doc, word) for word in words]
+    head_words = [word_of_token[top.head.i] for top in tops]  # a root is its own head
     labels = [vocabulary.label(word, top) for word, top in zip(words, tops, strict=True)]
-    position = {n: k for k, n in enumerate(n for n, label in enumerate(labels) if label)}
+    node_words = [n for n, label in enumerate(labels) if label]
+    node_of_word = {n: node for node, n in enumerate(node_words)}
     heads = []
-    for n in position:
-        head = above[n]
-        while head not in position and above[head] != head:
-            head = above[head]
-        heads.append(-1 if head == n else position.get(head, -1))
-    return Tree([labels[n] for n in position], heads, [tops[n].dep_ for n in position])
+    for n in node_words:
+        head = head_words[n]
+        # Climb over words that are not nodes, up to a root.
+        while head not in node_of_word and head_words[head] != head:
+            head = head_words[head]
+        heads.append(-1 if head == n else node_of_word.get(head, -1))
+    relations = [tops[n].dep_ for n in node_words]
+    return Tree([labels[n] for n in node_words], heads, relations)
 
 
 def _top(doc: Doc, word: Word) -> Token:
     """Return the token of a word that is closest to the root, so that words cannot form a cycle."""
-    return min(
-        doc[word.first : word.last + 1],
-        key=lambda token: (sum(1 for _ in token.ancestors), -token.i),
-    )
+    if word.first == word.last:
+        return doc[word.last]
+
+    def depth(token: Token) -> tuple[int, int]:
+        return sum(1 for _ in token.ancestors), -token.i
+
+    return min(doc[word.first : word.last + 1], key=depth)

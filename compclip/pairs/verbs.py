@@ -31,9 +31,9 @@ class Dictionary:
     """
 
     def __init__(self, lookups: Any) -> None:
-        index: Mapping[str, Any] = (
-            lookups.get_table("lemma_index", {}) if lookups is not None else {}
-        )
+        index: Mapping[str, Any] = {}
+        if lookups is not None:
+            index = lookups.get_table("lemma_index", {})
         self.nouns = frozenset(index.get("noun", ()))
         self.verbs = frozenset(index.get("verb", ()))
         self.adjectives = frozenset(index.get("adj", ()))
@@ -48,7 +48,8 @@ def _stems(lower: str) -> list[str]:
         undoubled = stem[:-1] if stem[-1:] == stem[-2:-1] else stem
         return [stem, f"{stem}e", undoubled]
     if lower.endswith("s"):
-        return [lower[:-1], lower.removesuffix("es"), f"{lower.removesuffix('ies')}y"]
+        in_y = lower.removesuffix("ies") + "y"
+        return [lower[:-1], lower.removesuffix("es"), in_y]
     return [lower]
 
 
@@ -74,15 +75,18 @@ class MisreadVerbs:
         lower = token.lower_
         if token.i == 0 or not self.dictionary.verbs or lower in WORDS.transparent:
             return False
+        # Which base form is right is open, so one that is known suffices.
         stems = _stems(lower)
         is_action = not WORDS.actions.isdisjoint(stems)
         if not is_action and self.dictionary.verbs.isdisjoint(stems):
             return False
         if lower.endswith("ing"):
+            # `blue writing on it`, but `writing a letter`
             is_thing = lower in WORDS.things_in_ing and _following_tag(token) not in OBJECT_TAGS
             return not is_thing and self._is_participle(token)
         if not token.tag_.startswith("NN"):
             return False
+        # `protrude`
         if self._is_no_noun(token, stems) or self._continues_verb(token):
             return True
         if token.tag_ == "NNS":
@@ -92,27 +96,29 @@ class MisreadVerbs:
     def _is_no_noun(self, token: Token, stems: list[str]) -> bool:
         """Return whether the dictionary knows a word as a verb alone: `protrude`."""
         lower = token.lower_
-        is_other = lower in self.dictionary.adjectives or not self.dictionary.nouns.isdisjoint(
-            [lower, *stems]
-        )
-        return not is_other and not _following_tag(token).startswith(PHRASE_TAGS)
+        if lower in self.dictionary.adjectives:
+            return False
+        if not self.dictionary.nouns.isdisjoint([lower, *stems]):
+            return False
+        return not _following_tag(token).startswith(PHRASE_TAGS)
 
     def _continues_verb(self, token: Token) -> bool:
         """Return whether a word is coordinated with such a verb: `waits` in `the bus stops and
         waits`.
         """
         head = token.head
-        return token.dep_ == "conj" and head.i < token.i and head.tag_ == token.tag_ and self(head)
+        if token.dep_ != "conj" or head.i >= token.i:
+            return False
+        return head.tag_ == token.tag_ and self(head)
 
     def _is_third_person(self, token: Token, is_action: bool) -> bool:
         """Return whether a word in -s is a verb: `leaps` in `a black dog leaps`."""
-        determiners = {
-            child.lower_ for child in token.children if child.dep_ in ("det", "nummod", "amod")
-        }
-        if not determiners.isdisjoint(WORDS.many) or not WORDS.carriers.isdisjoint(
-            _stems(token.lower_)
-        ):
-            return False  # `two dress shoes`, `wing tips`
+        openers = [child for child in token.children if child.dep_ in ("det", "nummod", "amod")]
+        determiners = {child.lower_ for child in openers}
+        if not determiners.isdisjoint(WORDS.many):
+            return False  # `two dress shoes`
+        if not WORDS.carriers.isdisjoint(_stems(token.lower_)):
+            return False  # `wing tips`
         if token.dep_ == "compound":
             return False  # `doctors` in `an old doctors office`
         if self._follows_bare_color(token):
@@ -121,25 +127,27 @@ class MisreadVerbs:
             return True  # `black boots smokes`
         # An article for one thing, which the parser attaches to a plural: the noun before is its
         # noun.
-        is_single = (
-            not determiners.isdisjoint(WORDS.single) and token.lower_ not in WORDS.singulars_in_s
-        )
+        has_single = not determiners.isdisjoint(WORDS.single)
+        is_single = has_single and token.lower_ not in WORDS.singulars_in_s
         if not self._follows_noun(token, is_single):
             return False
         return is_single or is_action or _following_tag(token) in OBJECT_TAGS
 
     def _is_plural(self, token: Token) -> bool:
         """Return whether a word is the verb of a plural: `race` in `two black dogs race`."""
-        before = token.nbor(-1)
-        if _is_plural_noun(before) and before.head.i == token.i:
+        previous = token.nbor(-1)
+        modifies_token = previous.head.i == token.i
+        # `two black dogs race`: a plural hardly modifies a noun.
+        if _is_plural_noun(previous) and modifies_token:
             return True
         if _following_tag(token).startswith(PHRASE_TAGS):
             return False
         if self._follows_bare_color(token):
             return True
         # `a black dog and a brown dog play in the yard`
-        follows_conjunct = token.dep_ == "conj" and before.tag_ == "NN" and before.head.i == token.i
-        return follows_conjunct and _following_tag(token) in ("IN", "RB", "RP", "TO", *OBJECT_TAGS)
+        if token.dep_ != "conj" or previous.tag_ != "NN" or not modifies_token:
+            return False
+        return _following_tag(token) in ("IN", "RB", "RP", "TO", *OBJECT_TAGS)
 
     def _is_participle(self, token: Token) -> bool:
         """Return whether a word in -ing begins a clause: `jumping` in `a red cap jumping off a
@@ -148,14 +156,17 @@ class MisreadVerbs:
         if token.tag_ not in ("NN", "VBG") or token.nbor(-1).tag_ == "HYPH":
             return False
         follows_noun = self._follows_noun(token, token.tag_ == "NN")
+        # `a running dog`
         if token.tag_ == "VBG" and not follows_noun:
             return False
         if _following_tag(token).startswith(PHRASE_TAGS):
             # `running shoes`, `black cutting boards`; but `a white apron cooking dinner`.
             is_clause = follows_noun or self._follows_bare_color(token)
             return is_clause and token.lower_ not in WORDS.purposes
-        before = token.nbor(-1)
-        return follows_noun or before.tag_.startswith("JJ") or self.is_adjective(before) is True
+        previous = token.nbor(-1)
+        if follows_noun or previous.tag_.startswith("JJ"):
+            return True
+        return self.is_adjective(previous) is True
 
     def _follows_noun(self, token: Token, is_sure: bool) -> bool:
         """Return whether the word before is a noun, of one thing if ``token`` ends in -s.
@@ -163,18 +174,20 @@ class MisreadVerbs:
         After an adjective, so is a word like `top`, whatever its tag, if ``token`` is hardly its
         noun (``is_sure``).
         """
-        before = token.nbor(-1)
-        is_adjective = self.is_adjective(before)
+        previous = token.nbor(-1)
+        is_adjective = self.is_adjective(previous)
         if is_adjective is not None:
             return not is_adjective
-        if before.tag_.startswith("NN"):
-            return token.tag_ != "NNS" or before.tag_ != "NNS"
-        if before.tag_ != "JJ" or before.lower_ not in self.dictionary.nouns:
+        if previous.tag_.startswith("NN"):
+            return token.tag_ != "NNS" or previous.tag_ != "NNS"
+        if previous.tag_ != "JJ" or previous.lower_ not in self.dictionary.nouns:
             return False
-        is_noun_only = before.lower_ not in self.dictionary.adjectives
-        return (
-            is_noun_only or is_sure and before.i > 0 and self.is_adjective(before.nbor(-1)) is True
-        )
+        # The dictionary has it only as a noun, such as `top`.
+        if previous.lower_ not in self.dictionary.adjectives:
+            return True
+        if not is_sure or previous.i == 0:
+            return False
+        return self.is_adjective(previous.nbor(-1)) is True
 
     def _follows_bare_color(self, token: Token) -> bool:
         """Return whether adjectives without a noun stand before: `in black and white` before
@@ -183,19 +196,18 @@ class MisreadVerbs:
         start = token.i - 1
         if not self._is_color(token.doc[start]):
             return False
-        while start > 0 and (
-            self._is_color(token.doc[start]) or token.doc[start].lower_ in WORDS.between_colors
-        ):
+        while start > 0 and self._is_in_colors(token.doc[start]):
             start -= 1
+        # `a man in black and white sits`
         return token.doc[start].lower_ in WORDS.wearing
 
+    def _is_in_colors(self, token: Token) -> bool:
+        return self._is_color(token) or token.lower_ in WORDS.between_colors
+
     def _is_color(self, token: Token) -> bool:
-        lower = token.lower_
-        return (
-            self.is_adjective(token) is True
-            or lower in WORDS.unlisted_colors
-            or lower in WORDS.metals
-        )
+        if self.is_adjective(token) is True:
+            return True
+        return token.lower_ in WORDS.unlisted_colors or token.lower_ in WORDS.metals
 
 
 def _is_plural_noun(token: Token) -> bool:

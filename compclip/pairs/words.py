@@ -70,7 +70,8 @@ PART = "part"
 
 def _token_part(token: Token) -> Role:
     """Return the role of an unlisted word, by its tags."""
-    lower, tag = token.lower_, token.tag_
+    lower = token.lower_
+    tag = token.tag_
     if lower in WORDS.transparent or lower in WORDS.pointers or token.text == "-":
         return Role.MODIFIER
     if lower in WORDS.conjunctions:
@@ -96,8 +97,8 @@ def _raising_role(doc: Doc, i: int) -> Role | None:
     """Return the role of a token in `appears to be`, a copula of three words, or None for other
     tokens.
     """
-    for place, role in ((0, Role.BE), (1, Role.MODIFIER), (2, Role.MODIFIER)):
-        first = i - place
+    for offset, role in enumerate((Role.BE, Role.MODIFIER, Role.MODIFIER)):
+        first = i - offset
         lowers = [token.lower_ for token in doc[max(first, 0) : first + 3]]
         if len(lowers) == 3 and lowers[0] in WORDS.raising and lowers[1:] == ["to", "be"]:
             return role
@@ -119,45 +120,50 @@ class Vocabulary:
         compounds: Lexicon,
     ) -> None:
         require_distinct([*adjectives, nouns] if nouns else adjectives)
-        self.lemmatizer: Any = (
-            nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
-        )
+        self.lemmatizer: Any = None
+        if "lemmatizer" in nlp.component_names:
+            self.lemmatizer = nlp.get_pipe("lemmatizer")
         self.dictionary = Dictionary(getattr(self.lemmatizer, "lookups", None))
         self.is_misread = MisreadVerbs(self.dictionary, self._is_adjective)
         self.lemmas: dict[str, str] = {}
         # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole
         # sentence.
-        is_rule_based = (
-            hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
-        )
-        self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
+        self.on_request = []
+        if hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names:
+            self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST]
         self.labels: dict[tuple[str, str], str] = {}
         self.entries: dict[tuple[str, ...], LexiconEntry] = {}
-        listed = nouns or Lexicon("nouns", {})
-        unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
-        named = {form: listed.forms.get(noun, noun) for form, (noun,) in WORDS.part_forms.items()}
-        possessed = Lexicon(PART, named)
-        # A later lexicon replaces the forms of those before.
-        lexicons = [(unlisted, Role.NOUN), (possessed, Role.NOUN)]
-        lexicons += [(lexicon, Role.ADJECTIVE) for lexicon in adjectives]
-        lexicons.append((listed, Role.NOUN))
         self.forms: dict[Role, dict[str, str]] = {Role.ADJECTIVE: {}, Role.NOUN: {}}
-        self.longest: dict[
-            str, int
-        ] = {}  # the number of tokens of the longest form, by its first token
-        for lexicon, part in lexicons:
-            for form, canonical in lexicon.forms.items():
-                self.forms[part][form] = canonical
-                tokens = tuple(token.lower_ for token in nlp.make_doc(normalize(form).text))
-                self.entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
-                self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))
+        # The number of tokens of the longest form, by its first token.
+        self.longest: dict[str, int] = {}
+        listed = nouns or Lexicon("nouns", {})
+        # Forms of parts in -ed, such as `haired`.
+        part_nouns = {form: noun for form, (noun,) in WORDS.part_forms.items()}
+        possessed = {form: listed.forms.get(noun, noun) for form, noun in part_nouns.items()}
+        # A later lexicon replaces the forms of those before.
+        self._add(nlp, Lexicon(COMPOUND, surface_forms(listed.forms, compounds)), Role.NOUN)
+        self._add(nlp, Lexicon(PART, possessed), Role.NOUN)
+        for lexicon in adjectives:
+            self._add(nlp, lexicon, Role.ADJECTIVE)
+        self._add(nlp, listed, Role.NOUN)
+
+    def _add(self, nlp: Language, lexicon: Lexicon, role: Role) -> None:
+        for form, canonical in lexicon.forms.items():
+            self.forms[role][form] = canonical
+            doc = nlp.make_doc(normalize(form).text)
+            tokens = tuple(token.lower_ for token in doc)
+            self.entries[tokens] = LexiconEntry(role, canonical, lexicon.name)
+            longest = self.longest.get(tokens[0], 0)
+            self.longest[tokens[0]] = max(longest, len(tokens))
 
     def _match(self, lowers: list[str], i: int) -> tuple[int, LexiconEntry] | None:
         """Return the number of tokens and the entry of the longest form that begins at token
         ``i``.
         """
-        for length in range(min(self.longest.get(lowers[i], 0), len(lowers) - i), 0, -1):
-            if entry := self.entries.get(tuple(lowers[i : i + length])):
+        longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
+        for length in range(longest, 0, -1):
+            entry = self.entries.get(tuple(lowers[i : i + length]))
+            if entry is not None:
                 return length, entry
         return None
 
@@ -165,64 +171,51 @@ class Vocabulary:
         """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red
         bus stops`.
         """
+        if length == 1 or entry.group != COMPOUND:
+            return False
         last = doc[i + length - 1]
-        return (
-            length > 1 and entry.group == COMPOUND and last.tag_ == "NNS" and self.is_misread(last)
-        )
+        return last.tag_ == "NNS" and self.is_misread(last)
 
     def words(self, doc: Doc) -> list[Word]:
+        """Return the words of a parsed caption, each with its role."""
         lowers = [token.lower_ for token in doc]
-        result: list[Word] = []
+        words: list[Word] = []
         i = 0
         while i < len(doc):
-            token = doc[i]
-            length, group = 1, ""
             match = self._match(lowers, i)
             if match and not self._ends_in_verb(doc, i, *match):
-                length, (part, canonical, group) = match
-                if (
-                    lowers[i] == "back"
-                    and not token.tag_.startswith("NN")
-                    and i
-                    and lowers[i - 1] in WORDS.backwards
-                ):
-                    part = Role.MODIFIER
-                elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
-                    part, group = Role.NOUN, ""
+                length, entry = match
+                entry = self._entry_in_context(doc, lowers, i, entry)
             else:
-                if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
-                    length = 3
-                part = Role.NOUN if length > 1 else self._part(doc, i)
-                canonical = "".join(lowers[i : i + length - 1]) + self._fold(
-                    doc[i + length - 1], part
-                )
-            last = doc[i + length - 1]
-            end = last.idx + len(last)
-            in_ed = (
-                bool(group)
-                and part is Role.NOUN
-                and lowers[i].endswith("ed")
-                and not canonical.endswith("ed")
-            )
-            possessed = in_ed or group == PART
-            has_s = last.lower_.endswith("s") and not last.lower_.endswith(("ss", "us"))
-            plural = has_s or last.lower_ in WORDS.plurals_without_s
-            result.append(
-                Word(
-                    part,
-                    canonical,
-                    group,
-                    token.idx,
-                    end,
-                    i,
-                    i + length - 1,
-                    lowers[i],
-                    plural,
-                    possessed,
-                )
-            )
+                length, entry = self._unlisted(doc, lowers, i)
+            words.append(_word(doc, i, length, entry))
             i += length
-        return result
+        return words
+
+    def _entry_in_context(
+        self, doc: Doc, lowers: list[str], i: int, entry: LexiconEntry
+    ) -> LexiconEntry:
+        """Return the entry of a listed form, unless the words before it show another role."""
+        if lowers[i] == "back" and not doc[i].tag_.startswith("NN"):
+            if i and lowers[i - 1] in WORDS.backwards:
+                return entry._replace(part=Role.MODIFIER)
+        elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
+            # The fruit is a noun that no lexicon lists.
+            return entry._replace(part=Role.NOUN, group="")
+        return entry
+
+    def _unlisted(self, doc: Doc, lowers: list[str], i: int) -> tuple[int, LexiconEntry]:
+        """Return the number of tokens, the role and the canonical form of an unlisted word."""
+        if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
+            length = 3
+            role = Role.NOUN
+        else:
+            length = 1
+            role = self._part(doc, i)
+        last = i + length - 1
+        # Only the last word of `x-rays` is inflected.
+        canonical = "".join(lowers[i:last]) + self._fold(doc[last], role)
+        return length, LexiconEntry(role, canonical, "")
 
     def _is_hyphenated(self, tokens: Span) -> bool:
         """Return whether three tokens with a hyphen in the middle are a noun like `x-ray`, split by
@@ -237,11 +230,10 @@ class Vocabulary:
 
     def _listed(self, token: Token | None) -> Role | None:
         """Return the role of a token that a lexicon lists, or None."""
-        return (
-            entry.part
-            if token is not None and (entry := self.entries.get((token.lower_,)))
-            else None
-        )
+        if token is None:
+            return None
+        entry = self.entries.get((token.lower_,))
+        return None if entry is None else entry.part
 
     def _is_adjective(self, token: Token | None) -> bool | None:
         """Return whether a lexicon lists a token as an adjective, False if as a noun, None if none
@@ -253,54 +245,77 @@ class Vocabulary:
     def _part(self, doc: Doc, i: int) -> Role:
         """Return the role of an unlisted token, by its tags and its neighbors."""
         token = doc[i]
-        before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
-        part = _token_part(token)
+        following = doc[i + 1] if i + 1 < len(doc) else None
+        # Always nouns, whatever the tag.
         if token.lower_ in WORDS.plurals_like_verbs:
             return Role.NOUN
         if self._is_verb(token, following) or self._is_look(token):
             return Role.OTHER
         if self._is_covering(doc, i):
             return Role.MODIFIER
+        role = self._copula_role(doc, i) or _raising_role(doc, i)
+        if role is not None:
+            return role
+        role = _token_part(token)
+        if self._is_antecedent_clause(doc, i):
+            return Role.THAT
+        if role is Role.OTHER:
+            return self._role_of_other(doc, i)
+        # `top` in `a blue top bowling`
+        if role is Role.ADJECTIVE and self._is_noun(token, following):
+            return Role.NOUN
+        # `cone` in `cone shaped`
+        if role is Role.NOUN and self._is_modifier(token, following):
+            return Role.MODIFIER
+        has_subject = any(child.dep_ == "nsubj" for child in token.children)
+        if role is Role.NOUN and token.tag_ == "NNS" and has_subject:
+            return Role.OTHER  # a verb: `a red kite flies`
+        if self._is_under(doc, i):
+            return Role.MODIFIER
+        return role
+
+    def _copula_role(self, doc: Doc, i: int) -> Role | None:
+        """Return the role of a verb whose object is an adjective, None for other tokens."""
+        token = doc[i]
+        previous = doc[i - 1] if i else None
         if self._is_painted(doc, i):
             # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
             return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
-        if (
-            token.lower_ in WORDS.has
-            and following is not None
-            and self._is_becoming(doc, following.i)
-        ):
+        precedes_verb = i + 1 < len(doc) and self._is_becoming(doc, i + 1)
+        if precedes_verb and token.lower_ in WORDS.has:
             return Role.MODIFIER  # `the leaf has turned red`
+        # `the leaf turned red`
         if self._is_becoming(doc, i):
-            return Role.MODIFIER if before is not None and before.lower_ in WORDS.be else Role.BE
-        raising = _raising_role(doc, i)
-        if raising is not None:
-            return raising
-        is_before_copula = following is not None and following.lower_ in WORDS.copulas
-        if token.lower_ == "that" and is_before_copula and self._listed(before) is Role.NOUN:
-            return Role.THAT  # `wings that are`
-        if part is Role.OTHER and self._is_participle(token, following):
+            follows_copula = previous is not None and previous.lower_ in WORDS.be
+            return Role.MODIFIER if follows_copula else Role.BE
+        return None
+
+    def _is_antecedent_clause(self, doc: Doc, i: int) -> bool:
+        """Return whether `that` begins a clause about the noun before it: `wings that are`."""
+        if doc[i].lower_ != "that" or i + 1 == len(doc) or i == 0:
+            return False
+        return doc[i + 1].lower_ in WORDS.copulas and self._listed(doc[i - 1]) is Role.NOUN
+
+    def _role_of_other(self, doc: Doc, i: int) -> Role:
+        """Return the role of a token that its tag makes neither a noun nor an adjective."""
+        token = doc[i]
+        following = doc[i + 1] if i + 1 < len(doc) else None
+        # `a pointed bill`
+        if self._is_participle(token, following):
             return Role.ADJECTIVE
-        if (
-            part is Role.OTHER
-            and token.lower_ in WORDS.things_in_ing
-            and self._listed(before) is Role.ADJECTIVE
-        ):
+        follows_adjective = i > 0 and self._listed(doc[i - 1]) is Role.ADJECTIVE
+        if follows_adjective and token.lower_ in WORDS.things_in_ing:
             takes_object = following is not None and following.tag_ in OBJECT_TAGS
             return Role.OTHER if takes_object else Role.NOUN  # `blue writing on it`
-        if part is Role.ADJECTIVE and self._is_noun(token, following):
-            return Role.NOUN
-        if part is Role.NOUN and self._is_modifier(token, following):
-            return Role.MODIFIER
-        if (
-            part is Role.NOUN
-            and token.tag_ == "NNS"
-            and any(child.dep_ == "nsubj" for child in token.children)
-        ):
-            return Role.OTHER  # a verb: `a red kite flies`
-        is_between = self._listed(before) is Role.ADJECTIVE and self._listed(following) is Role.NOUN
-        if token.lower_ == "under" and is_between:
-            return Role.MODIFIER  # `white under tail`
-        return part
+        return Role.MODIFIER if self._is_under(doc, i) else Role.OTHER
+
+    def _is_under(self, doc: Doc, i: int) -> bool:
+        """Return whether `under` is in a phrase: `white under tail`."""
+        if doc[i].lower_ != "under" or i == 0:
+            return False
+        if i + 1 == len(doc) or self._listed(doc[i + 1]) is not Role.NOUN:
+            return False
+        return self._listed(doc[i - 1]) is Role.ADJECTIVE
 
     def _is_fruit(self, doc: Doc, i: int) -> bool:
         """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange
@@ -315,13 +330,12 @@ class Vocabulary:
             return False
         if tags[0] != "CC":
             return tags[0] in AFTER_NOUN_TAGS
+        # `an orange and a pear`
+        if tags[1:2] == ["DT"]:
+            return True
         # In `an orange and cream cat` it is a color.
-        return (
-            tags[1:2] == ["DT"]
-            or len(tags) > 1
-            and tags[1] in ("NN", "NNS")
-            and tags[2:3] not in (["NN"], ["NNS"])
-        )
+        is_noun = len(tags) > 1 and tags[1] in ("NN", "NNS")
+        return is_noun and tags[2:3] not in (["NN"], ["NNS"])
 
     def _is_covering(self, doc: Doc, i: int) -> bool:
         """Return whether a noun and the participle at ``i`` make one adjective, before which a size
@@ -333,12 +347,11 @@ class Vocabulary:
         if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
             return False
         entry = self.entries.get((doc[i - 2].lower_,))
-        is_size = entry is not None and entry.canonical in WORDS.stacking
-        return (
-            is_size
-            and doc[i - 1].tag_.startswith("NN")
-            and doc[i + 1].tag_.startswith(("NN", "JJ"))
-        )
+        # `large` in `a large snow covered hill`
+        if entry is None or entry.canonical not in WORDS.stacking:
+            return False
+        is_after_noun = doc[i - 1].tag_.startswith("NN")
+        return is_after_noun and doc[i + 1].tag_.startswith(("NN", "JJ"))
 
     def _is_painted(self, doc: Doc, i: int) -> bool:
         """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted
@@ -364,24 +377,22 @@ class Vocabulary:
         """Return whether a listed adjective follows the token at ``i``, perhaps after an article
         and unlisted words.
         """
-        after = i + 1
-        while (
-            after < len(doc)
-            and self._listed(doc[after]) is None
-            and doc[after].tag_ in ("DT", "RB", "JJ")
-        ):
-            after += 1
-        return after < len(doc) and self._listed(doc[after]) is Role.ADJECTIVE
+        for token in doc[i + 1 :]:
+            role = self._listed(token)
+            if role is not None:
+                return role is Role.ADJECTIVE
+            # Words such as `a light` in `painted a light blue`.
+            if token.tag_ not in ("DT", "RB", "JJ"):
+                return False
+        return False
 
     def _is_look(self, token: Token) -> bool:
         """Return whether a transparent word is a verb: `looking at a map`, unlike `funny looking
         bird`.
         """
-        if (
-            token.tag_ != "VBG"
-            or token.lower_ not in WORDS.transparent
-            or token.i + 1 == len(token.doc)
-        ):
+        if token.tag_ != "VBG" or token.lower_ not in WORDS.transparent:
+            return False
+        if token.i + 1 == len(token.doc):
             return False
         return token.nbor().tag_ in ("IN", "RP", "TO", "DT", "PRP$")
 
@@ -401,9 +412,10 @@ class Vocabulary:
         """
         if token.tag_ != "JJ" or token.lower_ not in self.dictionary.nouns:
             return False
-        return (
-            following is not None and self._listed(following) is None and self.is_misread(following)
-        )
+        # A listed word after it is no misread verb.
+        if following is None or self._listed(following) is not None:
+            return False
+        return self.is_misread(following)
 
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
         """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow
@@ -423,44 +435,46 @@ class Vocabulary:
         """Return whether a verb form is used as an adjective: `a pointed bill`, `is pointed`."""
         if token.tag_ not in ("VBN", "VBD", "VBG"):
             return False
+        # The parser sees an adjective.
         if token.dep_ in ("amod", "acomp"):
             return True
         if token.tag_ == "VBG":
             return False
-        if "auxpass" in (dependents := {child.dep_ for child in token.children}):
+        dependents = {child.dep_ for child in token.children}
+        if "auxpass" in dependents:
+            # `is pointed`, but not `is held by a man`
             return dependents.isdisjoint(("agent", "prep"))
         if token.i == 0 or following is None:
             return False
-        before = token.doc[token.i - 1]
-        is_inside = (
-            before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Role.ADJECTIVE
-        )
-        return is_inside and (
-            following.tag_.startswith(("NN", "JJ")) or (following.lower_,) in self.entries
-        )
+        previous = token.doc[token.i - 1]
+        is_opener = previous.tag_ in ("JJ", "DT", "CC", "RB", "CD")
+        if not is_opener and self._listed(previous) is not Role.ADJECTIVE:
+            return False
+        # A listed word is a noun or an adjective, whatever its tag.
+        is_listed = (following.lower_,) in self.entries
+        return is_listed or following.tag_.startswith(("NN", "JJ"))
 
-    def _fold(self, token: Token, part: Role) -> str:
+    def _fold(self, token: Token, role: Role) -> str:
         """Return the canonical form of an unlisted word: a noun's lemma, else the word itself.
 
         `longer` is not folded to `long`, nor `spotted` to `spot`: their meaning differs.
         """
-        if part is not Role.NOUN:
+        if role is not Role.NOUN:
             return token.lower_
         lemma = self._lemma(token)
-        entry = self.entries.get((lemma,), LexiconEntry(Role.NOUN, lemma, ""))
+        entry = self.entries.get((lemma,))
+        if entry is None:
+            return lemma
         return entry.canonical if entry.part is Role.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:
         """Return a noun's lemma; only plurals need the pipeline's lemmatizer."""
         lower = token.lower_
-        if (
-            self.lemmatizer is None
-            or token.tag_ not in ("NNS", "NNPS")
-            or lower in WORDS.singulars_in_men
-        ):
+        is_plural = token.tag_ in ("NNS", "NNPS")
+        if self.lemmatizer is None or not is_plural or lower in WORDS.singulars_in_men:
             return lower
         if lower not in self.lemmas:
-            token.pos_ = "NOUN"
+            token.pos_ = "NOUN"  # the lemmatizer looks at it
             self.lemmas[lower] = self.lemmatizer.lemmatize(token)[0].lower()
         return self.lemmas[lower]
 
@@ -490,6 +504,38 @@ class Vocabulary:
         return doc[0].lemma_.lower() or token.lower_
 
 
+def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
+    """Return the word of ``length`` tokens from token ``i`` on."""
+    first = doc[i]
+    last = doc[i + length - 1]
+    is_listed_noun = bool(entry.group) and entry.part is Role.NOUN
+    # A noun's form in -ed: `headed`, unlike `bed`.
+    is_participle = first.lower_.endswith("ed") and not entry.canonical.endswith("ed")
+    return Word(
+        part=entry.part,
+        canonical=entry.canonical,
+        group=entry.group,
+        start=first.idx,
+        end=last.idx + len(last),
+        first=first.i,
+        last=last.i,
+        lower=first.lower_,
+        plural=_is_plural(last.lower_),
+        possessed=is_listed_noun and is_participle or entry.group == PART,
+    )
+
+
+def _is_plural(lower: str) -> bool:
+    """Return whether a noun is a plural, by its ending."""
+    if lower in WORDS.plurals_without_s:
+        return True
+    return lower.endswith("s") and not lower.endswith(("ss", "us"))
+
+
 def spans(words: Iterable[Word]) -> dict[int, int]:
     """Return the index of each token's word, by the token's index."""
-    return {i: n for n, word in enumerate(words) for i in range(word.first, word.last + 1)}
+    word_of_token = {}
+    for n, word in enumerate(words):
+        for token in range(word.first, word.last + 1):
+            word_of_token[token] = n
+    return word_of_token

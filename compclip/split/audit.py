@@ -15,7 +15,7 @@ violations.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -34,9 +34,10 @@ from compclip.core.inputs import (
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import CAPTION_KEY, SPLITS
+from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
-from compclip.text.lexicon import Lexicon, forms_of, require_occurring
+from compclip.text.lexicon import Lexicon, require_occurring
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
@@ -50,24 +51,30 @@ def read_heldout_pairs(
     reading is ``stated`` or, if the adjective is only near the noun, ``explained`` by another noun
     that it modifies or ``unexplained``.
     """
-    adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
+    adjectives = {adjective for adjective, _ in heldout}
+    nouns = {noun for _, noun in heldout}
     rows = []
     for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
         words = {item.word for item in items}
-        if not (words & adjectives and words & nouns):
+        # Most texts have no word of a held-out pair; reading their pairs would take most time.
+        if words.isdisjoint(adjectives) or words.isdisjoint(nouns):
             continue
-        pairs, close = stated(text, items), near(items)
-        violated, modifying = word_pairs(pairs), {adjective.start for adjective, _ in pairs}
+        # Pairs that are only near may belong to other words.
+        stated_items = stated(text, items)
+        stated_words = word_pairs(stated_items)
+        close = near(items)
+        modifying = {adjective.start for adjective, _ in stated_items}
         unexplained = word_pairs(pair for pair in close if pair[0].start not in modifying)
-        for pair in sorted((violated | word_pairs(close)) & heldout):
-            reading = (
-                "stated"
-                if pair in violated
-                else "unexplained"
-                if pair in unexplained
-                else "explained"
-            )
+        possible = stated_words | word_pairs(close)
+        # Sorted, because sets have another order in each run.
+        for pair in sorted(possible & heldout):
+            if pair in stated_words:
+                reading = "stated"
+            elif pair in unexplained:
+                reading = "unexplained"
+            else:
+                reading = "explained"
             rows.append((text, "_".join(pair), reading))
     return pd.DataFrame(rows, columns=["text", "pair", "reading"], dtype="str")
 
@@ -76,37 +83,50 @@ def audit_captions(read: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, 
     """Return the violations and suspicions of captions (image_id, caption_id, split, text, pair and
     reading).
     """
-    row = ["image_id", "caption_id", "split", "text"]
-    violations = read[read["reading"] == "stated"].assign(guarantee="held out")
+    caption = ["image_id", "caption_id", "split", "text"]
+    is_stated = read["reading"] == "stated"
+    # What word order states is certain, what is only near a suspicion.
+    violations = read[is_stated].assign(guarantee="held out")
     suspicions = {}
-    for pair, of_pair in read[read["reading"] != "stated"].groupby("pair", sort=False):
-        unexplained = of_pair.loc[of_pair["reading"] == "unexplained", row]
-        examples = unexplained.head(MAX_EXAMPLES).to_dict("records")
+    for pair, rows in read[~is_stated].groupby("pair", sort=False):
+        is_unexplained = rows["reading"] == "unexplained"
+        examples = rows.loc[is_unexplained, caption].head(MAX_EXAMPLES)
         suspicions[str(pair)] = {
-            "captions": len(of_pair),
-            "unexplained": len(unexplained),
-            "examples": examples,
+            "captions": len(rows),
+            "unexplained": int(is_unexplained.sum()),
+            "examples": examples.to_dict("records"),
         }
-    return violations[["guarantee", "pair", *row]].to_dict("records"), suspicions
+    columns = ["guarantee", "pair", *caption]
+    return violations[columns].to_dict("records"), suspicions
 
 
-def _joined(parts: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _joined_suspicions(
+    blocks: Sequence[Mapping[str, dict[str, Any]]],
+) -> dict[str, dict[str, Any]]:
     """Return the suspicions of several blocks together; the most unexplained come first."""
-    suspicions = {}
-    for pair in {pair for of in parts for pair in of}:
-        found = [of[pair] for of in parts if pair in of]
-        # Python's sort keeps the order of rows with the same text, which is that of the images.
-        examples = sorted(
-            (row for of in found for row in of["examples"]), key=lambda row: str(row["text"])
-        )
-        sums = {name: sum(of[name] for of in found) for name in ("captions", "unexplained")}
-        suspicions[pair] = sums | {"examples": examples[:MAX_EXAMPLES]}
-    return dict(
-        sorted(
-            suspicions.items(),
-            key=lambda item: (-item[1]["unexplained"], -item[1]["captions"], item[0]),
-        )
-    )
+    by_pair: dict[str, list[dict[str, Any]]] = {}
+    for block in blocks:
+        for pair, suspicion in block.items():
+            by_pair.setdefault(pair, []).append(suspicion)
+    suspicions = {pair: _added(of_blocks) for pair, of_blocks in by_pair.items()}
+
+    def order(pair: str) -> tuple[int, int, str]:
+        suspicion = suspicions[pair]
+        return -suspicion["unexplained"], -suspicion["captions"], pair
+
+    return {pair: suspicions[pair] for pair in sorted(suspicions, key=order)}
+
+
+def _added(suspicions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the suspicions of a pair in several blocks as one."""
+    examples = [example for suspicion in suspicions for example in suspicion["examples"]]
+    # Python's sort keeps the order of rows with the same text, which is that of the images.
+    examples.sort(key=lambda example: str(example["text"]))
+    return {
+        "captions": sum(suspicion["captions"] for suspicion in suspicions),
+        "unexplained": sum(suspicion["unexplained"] for suspicion in suspicions),
+        "examples": examples[:MAX_EXAMPLES],
+    }
 
 
 def _offset_faults(
@@ -120,25 +140,29 @@ def _offset_faults(
     them.
     """
     faults = []
-    copied, copied_new = 0, 0
-    for change in sorted(changes, key=lambda c: c["start"]):
-        noun, new = change["noun"], change["new_adj"]
-        if (new, noun) not in heldout:
-            faults.append(f"{new}_{noun} is not held out")
-        before, before_new = (
-            text[copied : change["start"]],
-            swapped_text[copied_new : change["new_start"]],
-        )
-        if _without_article(before) != _without_article(before_new):
+    end = 0  # of the change before, in each text
+    new_end = 0
+    # The text between two changes must be the same in both texts.
+    for change in sorted(changes, key=lambda change: change["start"]):
+        new = change["new_adj"]
+        if (new, change["noun"]) not in heldout:
+            faults.append(f"{new}_{change['noun']} is not held out")
+        gap = text[end : change["start"]]
+        new_gap = swapped_text[new_end : change["new_start"]]
+        if _without_article(gap) != _without_article(new_gap):
             faults.append(f"more than the adjective changed before {new}")
-        copied, copied_new = change["end"], change["new_end"]
-        surfaces = text[change["start"] : copied], swapped_text[change["new_start"] : copied_new]
-        for label, surface in zip(("original_adj", "new_adj"), surfaces, strict=True):
-            if [(item.kind, item.word) for item in reader.read(surface)] != [
-                ("adjective", change[label])
-            ]:
+        end = change["end"]
+        new_end = change["new_end"]
+        surfaces = {
+            "original_adj": text[change["start"] : end],
+            "new_adj": swapped_text[change["new_start"] : new_end],
+        }
+        for label, surface in surfaces.items():
+            # Offsets may be those of another word, or of a part of one.
+            items = [(item.kind, item.word) for item in reader.read(surface)]
+            if items != [("adjective", change[label])]:
                 faults.append(f"{label} {change[label]} is not at its offsets")
-    if text[copied:] != swapped_text[copied_new:]:
+    if text[end:] != swapped_text[new_end:]:
         faults.append("more than the adjective changed at the end")
     return faults
 
@@ -155,19 +179,14 @@ def audit_swapped(
     split.
     """
     captions = captions[captions["image_id"].isin(swapped["image_id"])]
-    original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
+    # The captions as they are now, which a published file may not have.
+    originals = captions.set_index(CAPTION_KEY)[["split", "text"]].to_dict("index")
     violations = []
-    columns = ["pair", "image_id", "caption_id", "text", "swapped_text"]
-    for row, changes in zip(
-        swapped[columns].to_dict("records"), swapped["changes"].map(list), strict=True
-    ):
-        text, swapped_text = row["text"], row["swapped_text"]
-        faults = [] if changes else ["nothing is changed"]
-        if changes:
-            faults += _offset_faults(text, swapped_text, changes, heldout, reader)
-            faults += swap_faults(reader.pairs(text), reader.pairs(swapped_text), changes, heldout)
-        source = original.get((row["image_id"], row["caption_id"]))
-        if source is None or source["text"] != text:
+    rows = swapped[["pair", *CAPTION_KEY, "text", "swapped_text"]].to_dict("records")
+    for row, changes in zip(rows, swapped["changes"].map(list), strict=True):
+        faults = _swap_violations(row["text"], row["swapped_text"], changes, heldout, reader)
+        source = originals.get((row["image_id"], row["caption_id"]))
+        if source is None or source["text"] != row["text"]:
             faults.append("its text is not the caption's")
         elif source["split"] != "test_seen":
             faults.append(f"its image is in {source['split']}")
@@ -177,47 +196,89 @@ def audit_swapped(
     return violations
 
 
+def _swap_violations(
+    text: str,
+    swapped_text: str,
+    changes: list[dict[str, Any]],
+    heldout: set[tuple[str, str]],
+    reader: Reader,
+) -> list[str]:
+    """Return the faults of the changes, by their offsets and by the order of words."""
+    if not changes:
+        return ["nothing is changed"]
+    offset_faults = _offset_faults(text, swapped_text, changes, heldout, reader)
+    original = reader.pairs(text)
+    return offset_faults + swap_faults(original, reader.pairs(swapped_text), changes, heldout)
+
+
 def audit_block(
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
     splits: pd.DataFrame,
     swapped: pd.DataFrame,
     heldout: Collection[str],
-    adjectives: Lexicon | str,
-    nouns: Lexicon | str | None = None,
-    compounds: Lexicon | None = None,
+    lexicons: Lexicons,
     facts: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return what ``join_audits`` needs of some images with all their captions; arguments as in
     ``audit``.
     """
-    held = {split_pair(pair) for pair in heldout}
-    forms, noun_forms = forms_of(adjectives, nouns)
-    reader = reader_of(heldout, forms, noun_forms, compounds)
+    forms, noun_forms = lexicons.forms()
+    reader = reader_of(heldout, forms, noun_forms, lexicons.compounds)
+    heldout_words = {split_pair(pair) for pair in heldout}
     split_of = splits.set_index("image_id")["split"]
     captions = captions[[*CAPTION_KEY, "text"]].assign(split=captions["image_id"].map(split_of))
-    read = read_heldout_pairs(captions["text"].unique(), held, reader)
-    read = read.merge(captions.sort_values(CAPTION_KEY), on="text").sort_values(
-        "text", kind="stable"
-    )
+    # A text may belong to many captions, so each is read once.
+    readings = read_heldout_pairs(captions["text"].unique(), heldout_words, reader)
+    read = readings.merge(captions.sort_values(CAPTION_KEY), on="text")
+    # Stable: captions of the same text stay in the order of images.
+    read = read.sort_values("text", kind="stable")
+    # Captions of test_unseen may state held-out pairs.
     violations, suspicions = audit_captions(read[read["split"].isin(["train", "test_seen"])])
-    drawn = drawn_pairs(facts, forms, noun_forms) if facts is not None and noun_forms else None
+    # What captions of drawn images state is known only with the words of a noun lexicon.
+    drawn = None
+    if facts is not None and noun_forms:
+        drawn = drawn_pairs(facts, forms, noun_forms)
+    by_words = read[read["reading"] == "stated"]
+    without_split = captions.loc[captions["split"].isna(), "image_id"]
     return {
         "violations": violations,
-        "of_swaps": audit_swapped(swapped, captions, held, reader),
+        "of_swaps": audit_swapped(swapped, captions, heldout_words, reader),
         "suspicions": suspicions,
-        "without_split": sorted(set(captions.loc[captions["split"].isna(), "image_id"])),
+        "without_split": sorted(set(without_split)),
         "images": splits["split"].value_counts().to_dict(),
         "captions": captions["split"].value_counts().to_dict(),
         "swapped": len(swapped),
-        "disagreement": compare_readings(
-            captions, pairs, read[read["reading"] == "stated"], heldout, drawn
-        ),
+        "disagreement": compare_readings(captions, pairs, by_words, heldout, drawn),
     }
 
 
+def _joined_violations(
+    blocks: Sequence[Mapping[str, Any]],
+    without_split: Iterable[str],
+    reported: Sequence[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    violations = list(reported)
+    # The steps that read a published split report images without a split themselves.
+    if not reported:
+        guarantee = "every image has a split"
+        for image in sorted(without_split):
+            violations.append({"guarantee": guarantee, "image_id": image})
+    # The order must not depend on the division into blocks.
+    of_captions = [violation for block in blocks for violation in block["violations"]]
+    of_captions.sort(key=lambda row: (row["text"], split_pair(row["pair"])))
+    violations += of_captions
+    for block in blocks:
+        violations += block["of_swaps"]
+    return violations
+
+
+def _counts_by_split(blocks: Sequence[Mapping[str, Any]], kind: str) -> dict[str, int]:
+    return {split: sum(block[kind].get(split, 0) for block in blocks) for split in SPLITS}
+
+
 def join_audits(
-    parts: Sequence[Mapping[str, Any]],
+    blocks: Sequence[Mapping[str, Any]],
     *,
     heldout: Collection[str],
     reported: Sequence[dict[str, Any]] = (),
@@ -225,36 +286,34 @@ def join_audits(
     tolerance: str = "refuse",
     where: str = "split",
 ) -> dict[str, Any]:
-    """Return the content of audit.json. ``parts``: ``audit_block`` of blocks of images, in
-    order.
+    """Return the content of audit.json.
+
+    Args:
+        blocks: ``audit_block`` of blocks of images, in order.
+        reported: violations that were found in a published split; an entry may count for several
+            (``count``).
+        tolerance: whether ``accept_split`` refuses violations or counts them.
+        heldout, unused, where: as in ``audit``.
     """
-    without_split = {image for of in parts for image in of["without_split"]}
-    # The steps that read a published split report these.
-    lost = [] if reported else sorted(without_split.difference(unused))
-    violations = [
-        *reported,
-        *({"guarantee": "every image has a split", "image_id": image} for image in lost),
-    ]
-    of_captions = (row for of in parts for row in of["violations"])
-    violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))
-    violations += [row for of in parts for row in of["of_swaps"]]
-    suspicions = _joined([of["suspicions"] for of in parts])
-    kinds = ("images", "captions")
-    images, captions = (
-        {name: sum(of[kind].get(name, 0) for of in parts) for name in SPLITS} for kind in kinds
-    )
+    without_split = {image for block in blocks for image in block["without_split"]}
+    # Contested and unused images may be in no split, but no others.
+    lost = without_split.difference(unused)
+    violations = _joined_violations(blocks, lost, reported)
+    suspicions = _joined_suspicions([block["suspicions"] for block in blocks])
+    captions = _counts_by_split(blocks, "captions")
     counts = {
+        # An entry of a published file may stand for several faults.
         "violations": sum(violation.get("count", 1) for violation in violations),
         "suspicions": sum(s["captions"] for s in suspicions.values()),
         "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
         "heldout_pairs": len(set(heldout)),
-        "images": images,
-        "images_unused": len(without_split.intersection(unused)),
+        "images": _counts_by_split(blocks, "images"),
+        "images_unused": len(without_split) - len(lost),
         "captions": captions,
         "captions_read": captions["train"] + captions["test_seen"],
-        "swapped": sum(of["swapped"] for of in parts),
+        "swapped": sum(block["swapped"] for block in blocks),
     }
-    disagreement = join_readings([of["disagreement"] for of in parts])
+    disagreement = join_readings([block["disagreement"] for block in blocks])
     for warning in disagreement["warnings"]:
         log.warning("warning: %s: %s", where, warning)
     for violation in violations[:MAX_LOGGED]:
@@ -285,9 +344,7 @@ def audit(
     compounds: Lexicon | None = None,
     *,
     facts: Facts | None = None,
-    reported: Sequence[dict[str, Any]] = (),
     unused: Sequence[str] = (),
-    tolerance: str = "refuse",
     where: str = "split",
 ) -> dict[str, Any]:
     """Check a split and its swapped captions by word order alone, and compare word order with the
@@ -303,10 +360,7 @@ def audit(
         compounds: None: ``lexicons/compounds/common.yaml``.
         facts: image_id, part and value that drawn captions state: both readers are compared with
             them, if ``nouns`` is given.
-        reported: violations that were found in a published split; an entry may count for several
-            (``count``).
         unused: images that may be in no split.
-        tolerance: whether ``accept_split`` refuses violations or counts them.
         where: what is audited, for messages.
 
     Returns:
@@ -319,21 +373,22 @@ def audit(
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits, facts=facts)
     require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
-    part = audit_block(
-        captions, pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts
-    )
-    return join_audits(
-        [part], heldout=heldout, reported=reported, unused=unused, tolerance=tolerance, where=where
-    )
+    lexicons = Lexicons(adjectives, nouns, compounds)
+    block = audit_block(captions, pairs, splits, swapped, heldout, lexicons, facts)
+    return join_audits([block], heldout=heldout, unused=unused, where=where)
 
 
 def in_words(violation: dict[str, Any]) -> str:
     """Return a violation on one line, with its first name."""
-    fields = {key: value[:1] if key == "names" else value for key, value in violation.items()}
+    fields = dict(violation)
+    if "names" in fields:
+        # An entry may name a hundred images.
+        fields["names"] = fields["names"][:1]
     return ", ".join(f"{key} {value}" for key, value in fields.items())
 
 
 def unused_images(summary: dict[str, Any]) -> list[str]:
     """Return the images that splits.json reports as in no split."""
+    # Drawn, divided and published splits report different keys.
     contested = [record["image_id"] for record in summary.get("contested", ())]
     return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]

@@ -7,22 +7,23 @@ width and leaves enough images to train is chosen, else the one that comes neare
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.config import Draw, DrawConfig
-from compclip.split.make_prompts import choose_prompts
-from compclip.split.make_splits import LOW_TRAIN, make_splits
+from compclip.split.make_prompts import Prompting, PromptPairs, choose_prompts
+from compclip.split.make_splits import LOW_TRAIN, Rule, split_images
 from compclip.split.sample_heldout import draw_heldout
-from compclip.split.swap_adjectives import swap_adjectives
+from compclip.split.swap_adjectives import swap_captions
 from compclip.split.widths import estimate_split, half_width, more_captions, named_width
-from compclip.text.lexicon import Lexicon
 
 # In the order in which they are tried; the paper's come first.
 DRAWS: dict[str, tuple[Any, ...]] = {
@@ -35,22 +36,29 @@ TIMES = [1.1**step for step in range(1, 73)]
 # The ranked pairs grow at most with this power of the captions: on birds and flowers 0.2 to 0.8,
 # the latter where few pairs are ranked.
 MOST_GROWTH = 0.7
+# The splits whose widths depend on the held-out pairs.
+HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 
 
 def draws_of(config: DrawConfig) -> list[Draw]:
     """Return the draws to try, in order; settings of the config are kept."""
-    given = config.model_dump(exclude_none=True)
-    options = [(given[name],) if name in given else values for name, values in DRAWS.items()]
-    return [Draw(**given | dict(zip(DRAWS, values, strict=True))) for values in product(*options)]
+    settings = config.model_dump(exclude_none=True)
+    options = [[settings[name]] if name in settings else DRAWS[name] for name in DRAWS]
+    draws = []
+    for values in product(*options):
+        tried = dict(zip(DRAWS, values, strict=True))
+        draws.append(Draw(**settings | tried))
+    return draws
 
 
 def widest(halves: Iterable[float | None]) -> float:
     """Return the largest half width, infinite if one is None (no interval)."""
+    # Without an interval, a draw is worse than all others.
     return max(half or math.inf for half in halves)
 
 
 def captions_needed(
-    splits: dict[str, dict[str, Any]], ranking: pd.DataFrame, captions: int, width: float
+    splits: Mapping[str, Mapping[str, Any]], ranking: pd.DataFrame, captions: int, width: float
 ) -> int | None:
     """Return roughly how many captions reach the half width ``width``, to two digits; None if too
     many to estimate.
@@ -60,44 +68,79 @@ def captions_needed(
     and all.
     """
     counts = ranking["count"]
-    growth = min(MOST_GROWTH, math.log2(len(counts) / max(1, (counts >= 2 * counts.min()).sum())))
+    # With half of the captions, pairs of less than twice the least count would not be ranked.
+    with_half = max(1, (counts >= 2 * counts.min()).sum())
+    growth = min(MOST_GROWTH, math.log2(len(counts) / with_half))
     for times in TIMES:
         halves = []
         for row in splits.values():
-            prompts, images = (round(times * max(1, row[name])) for name in ("prompts", "images"))
-            halves.append(
-                half_width(prompts, images, times**growth * row.get("effective_pairs", 1))
-            )
+            prompts = round(times * max(1, row["prompts"]))
+            images = round(times * max(1, row["images"]))
+            pairs = times**growth * row.get("effective_pairs", 1)
+            halves.append(half_width(prompts, images, pairs))
         if widest(halves) <= width:
             return int(float(f"{times * captions:.2g}"))
     return None
 
 
-def choose_draw(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    config: DrawConfig,
-    width: float,
-    adjectives: Lexicon | str,
-    nouns: Lexicon | str | None = None,
-    compounds: Lexicon | None = None,
-    *,
-    test_seen: Literal["auto"] | int = "auto",
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> tuple[Draw, dict[str, Any]]:
+class Trial(NamedTuple):
+    """A draw, and what the splits, swaps and prompts would be with it."""
+
+    is_low: bool  # whether few images are left to train
+    half: float  # the half width of the wider split
+    draw: Draw
+    heldout: int  # number of pairs
+    estimates: dict[str, dict[str, Any]]  # ``estimate_split`` of each of HELDOUT_SPLITS
+
+    def is_enough(self, width: float) -> bool:
+        """Return whether the draw reaches half width ``width``, in points."""
+        return not self.is_low and self.half <= width / 100
+
+
+@dataclass(frozen=True)
+class TrialData:
+    """What draws are tried on: all captions and occurrences, and the pairs that count, as in
+    ``tables``.
+    """
+
+    captions: pd.DataFrame
+    pairs: pd.DataFrame
+    ranking: pd.DataFrame
+    lexicons: Lexicons
+    stream: Stream
+    test_seen: str | int = "auto"
+
+    def try_draw(self, draw: Draw) -> Trial:
+        """Return a trial; raises UserError if the draw gives no splits. Logs nothing, because a
+        warning of a draw that is not chosen would mislead.
+        """
+        captions = self.captions
+        pairs = self.pairs
+        rule = Rule(self.test_seen)
+        heldout = draw_heldout(self.ranking, draw, self.stream)
+        splits, summary = split_images(
+            captions, pairs, self.ranking, heldout, self.lexicons, rule, self.stream
+        )
+        swapped, _ = swap_captions(captions, pairs, splits, heldout, self.lexicons, self.stream)
+        tested = splits[splits["split"] != "train"]
+        wanted = PromptPairs.from_ranking(self.ranking, heldout)
+        prompts = choose_prompts(captions, pairs, wanted, tested, swapped, Prompting(), self.stream)
+        estimates = {
+            split: estimate_split(prompts[prompts["split"] == split]) for split in HELDOUT_SPLITS
+        }
+        is_low = summary["sizes"]["train"] < LOW_TRAIN * summary["images"]
+        half = widest(row["half_width"] for row in estimates.values())
+        return Trial(is_low, half, draw, len(heldout), estimates)
+
+
+def choose_draw(data: TrialData, config: DrawConfig, width: float) -> tuple[Draw, dict[str, Any]]:
     """Choose the settings of the draw that a config does not set, and log the choice, its reason
     and the widths.
 
     Args:
-        captions, pairs, ranking: as in ``tables``: all captions and occurrences, and the pairs that
-            count.
         config: its settings are kept.
         width: half the width of the 95 % interval, in points, that test_unseen and test_swapped
             should not exceed.
-        adjectives, nouns, compounds, test_seen, seed, dataset, composition: as in ``make_splits``.
 
     Returns:
         The draw; and for heldout.json the wanted width, the draws tried, the estimates of both
@@ -106,55 +149,47 @@ def choose_draw(
     Raises:
         UserError: no draw gives splits.
     """
-    where, lexicons = f"{dataset}/{composition}", (adjectives, nouns, compounds)
-    names: dict[str, Any] = {"seed": seed, "dataset": dataset, "composition": composition}
-    # What a draw that is not chosen warns of does not concern the user.
-    trial = {**names, "quiet": True}
-    draws, faults, trials = draws_of(config), list[str](), list[Any]()
+    where = data.stream.where
+    draws = draws_of(config)
+    faults: list[str] = []
+    trials: list[Trial] = []
     for draw in track(draws, len(draws), "draws tried"):
         try:
-            heldout = draw_heldout(ranking, draw, seed, dataset, composition)
-            splits, sizes = make_splits(
-                captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **trial
-            )
-            swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, **trial)
-            tested = splits[splits["split"] != "train"]
-            prompts = choose_prompts(captions, pairs, ranking, heldout, tested, swapped, **names)
+            trial = data.try_draw(draw)
         except UserError as error:
-            faults.append(str(error).removeprefix(f"{where}: ").split("; ")[0])
+            message = str(error).removeprefix(f"{where}: ")
+            faults.append(message.split("; ")[0])  # without the remedy
             continue
-        estimates = {
-            split: estimate_split(prompts[prompts["split"] == split])
-            for split in ("test_unseen", "test_swapped")
-        }
-        is_low = sizes["sizes"]["train"] < LOW_TRAIN * sizes["images"]
-        half = widest(row["half_width"] for row in estimates.values())
-        trials.append((is_low, half, draw, len(heldout), estimates))
-        if not is_low and half <= width / 100:
+        trials.append(trial)
+        if trial.is_enough(width):
             break
-    fault = (
-        f"none of {len(draws)} draws of held-out pairs gives splits (the first: {[*faults, ''][0]})"
-    )
+    first_fault = faults[0] if faults else ""
+    fault = f"none of {len(draws)} draws of held-out pairs gives splits (the first: {first_fault})"
     require(trials, where, fault, "add captions or list pairs in split.heldout.pairs")
-    is_low, half, draw, number, estimates = min(trials, key=lambda trial: trial[:2])
-    chosen, remedy = {"width": width, "tried": len(trials), **estimates}, ""
-    if half > width / 100:
-        chosen["captions_needed"] = captions_needed(estimates, ranking, len(captions), width / 100)
-        remedy = f"; {more_captions(chosen)}"
-    is_best = is_low or half > width / 100
-    reason = (
-        f"the {'best' if is_best else f'first within ± {width:g} points'} of {len(trials)} "
-        "draws tried"
-    )
-    values = (
-        f"fraction {draw.fraction:g}, window {draw.window[0]:g} to {draw.window[1]:g}, "
-        f"prefer {draw.prefer}"
-    )
-    widths = ", ".join(named_width(split, row) for split, row in estimates.items())
-    about = (
-        f"{number} of {len(ranking)} ranked pairs are held out ({values}), {reason}: "
-        f"{widths}{remedy}"
-    )
+    best = min(trials, key=lambda trial: (trial.is_low, trial.half))
+    chosen = {"width": width, "tried": len(trials), **best.estimates}
+    if best.half > width / 100:
+        chosen["captions_needed"] = captions_needed(
+            best.estimates, data.ranking, len(data.captions), width / 100
+        )
     # A warning, because `make run` shows no lower level.
-    log.warning("%s: %s", where, about)
-    return draw, {"chosen": chosen}
+    log.warning("%s: %s", where, _describe(best, chosen, len(data.ranking)))
+    return best.draw, {"chosen": chosen}
+
+
+def _describe(trial: Trial, chosen: Mapping[str, Any], ranked: int) -> str:
+    """Return the choice, its reason and the widths as text."""
+    draw = trial.draw
+    low, high = draw.window
+    settings = f"fraction {draw.fraction:g}, window {low:g} to {high:g}, prefer {draw.prefer}"
+    rank = "best"
+    if trial.is_enough(chosen["width"]):
+        rank = f"first within ± {chosen['width']:g} points"
+    widths = ", ".join(named_width(split, row) for split, row in trial.estimates.items())
+    description = (
+        f"{trial.heldout} of {ranked} ranked pairs are held out ({settings}), the {rank} of "
+        f"{chosen['tried']} draws tried: {widths}"
+    )
+    if "captions_needed" not in chosen:
+        return description
+    return f"{description}; {more_captions(chosen)}"

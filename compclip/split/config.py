@@ -83,20 +83,26 @@ class Heldout(DrawConfig):
     @field_validator("pairs", mode="before")
     @classmethod
     def _check_names(cls, pairs: Any) -> Any:
-        for listed in (
-            pairs.values() if isinstance(pairs, dict) else [] if pairs is None else [pairs]
-        ):
-            names = listed if isinstance(listed, list) else [None]
-            if not names or not all(
-                isinstance(name, str) and re.fullmatch("[^_]+_.+", name) for name in names
-            ):
+        if pairs is None:
+            return None
+        # By composition, or one list for the only composition.
+        lists = pairs.values() if isinstance(pairs, dict) else [pairs]
+        for names in lists:
+            is_list = isinstance(names, list) and len(names) > 0
+            if not is_list or not all(map(_is_pair, names)):
                 raise ValueError("write pairs as a list of adjective_noun, such as [purple_bill]")
         return pairs
 
     def listed(self, composition: str) -> list[str]:
         """Return the pairs listed for a composition, [] if they are drawn."""
-        listed = self.pairs.get(composition) if isinstance(self.pairs, dict) else self.pairs
+        listed = self.pairs
+        if isinstance(listed, dict):
+            listed = listed.get(composition)
         return listed or []
+
+
+def _is_pair(name: Any) -> bool:
+    return isinstance(name, str) and bool(re.fullmatch("[^_]+_.+", name))
 
 
 class Published(Section):
@@ -114,7 +120,9 @@ class Published(Section):
         made here.
         """
         path = self.split if kind == "split" else self.data
-        return path and path.replace(COMPOSITION_FIELD, composition)
+        if path is None:
+            return None
+        return path.replace(COMPOSITION_FIELD, composition)
 
 
 class Divergence(Section):
@@ -148,10 +156,9 @@ class Divergence(Section):
 
     @model_validator(mode="after")
     def _check_fractions(self) -> Self:
-        if self.train + self.test > 1 + 1e-9:
-            raise ValueError(
-                f"fractions train and test must sum to at most 1, not {self.train + self.test:g}"
-            )
+        total = self.train + self.test
+        if total > 1 + 1e-9:  # more than by rounding
+            raise ValueError(f"fractions train and test must sum to at most 1, not {total:g}")
         return self
 
 

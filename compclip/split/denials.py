@@ -49,13 +49,12 @@ def denied(words: Sequence[str], kinds: Sequence[str]) -> set[int]:
     """Return the positions of denied adjectives and absent nouns, given the words and kinds of all
     items of a text.
     """
-    negated = ["n't" if word.endswith(("n't", "n’t")) else word for word in words]
-    letters = scope_letters(negated, [LETTERS[kind] for kind in kinds])
-    reached = {
-        i
-        for rule in SCOPES
-        for scope in rule.finditer(letters)
-        for i in range(*scope.span("reach"))
-    }
-    adjectives = {i for i in reached if kinds[i] != "noun"}
-    return adjectives | {absent.start() for absent in ABSENT.finditer(letters)}
+    plain = ["n't" if word.endswith(("n't", "n’t")) else word for word in words]
+    letters = scope_letters(plain, [LETTERS[kind] for kind in kinds])
+    positions = {absent.start() for absent in ABSENT.finditer(letters)}
+    for rule in SCOPES:
+        for scope in rule.finditer(letters):
+            reached = range(*scope.span("reach"))
+            # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
+            positions.update(i for i in reached if kinds[i] != "noun")
+    return positions

@@ -22,6 +22,7 @@ from compclip.core.tables import CAPTION_KEY
 # without a warning.
 MOST_DISAGREED = 0.02
 MAX_CONTRADICTED = 3  # captions listed for each pair and reader
+READERS = ("parse", "word_order")
 
 
 def drawn_pairs(
@@ -30,10 +31,11 @@ def drawn_pairs(
     """Return image_id and pair of each fact. ``facts``: image_id, part and value that drawn
     captions state.
     """
-    words = pd.DataFrame(
-        {"adjective": facts["value"].map(adjectives), "noun": facts["part"].map(nouns)}
-    )
-    return facts[["image_id"]].assign(pair=pair_names(words)).dropna()
+    adjective = facts["value"].map(adjectives)
+    noun = facts["part"].map(nouns)
+    words = pd.DataFrame({"adjective": adjective, "noun": noun})
+    pairs = facts[["image_id"]].assign(pair=pair_names(words))
+    return pairs.dropna()  # facts of words that no lexicon has
 
 
 def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -42,44 +44,55 @@ def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     ``stated``: image_id and pair that are drawn, disputed, or stated by each reader.
     """
-    rows = pd.concat(
-        [table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()]
-    )
-    of = rows.value_counts().unstack("reader").reindex(columns=list(stated)).notna()
+    tables = [table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()]
+    counts = pd.concat(tables).value_counts().unstack("reader")
+    # A reader that states no pair at all has no column.
+    states = counts.reindex(columns=list(stated)).notna()
+    parse = states["parse"]
+    word_order = states["word_order"]
     flags = {
-        "images": of["parse"] | of["word_order"],
-        "only_parse": of["parse"] & ~of["word_order"],
-        "only_word_order": of["word_order"] & ~of["parse"],
-        "only_disputed": of["disputed"] & ~of["parse"] & ~of["word_order"],
+        "images": parse | word_order,
+        "only_parse": parse & ~word_order,
+        "only_word_order": word_order & ~parse,
+        "only_disputed": states["disputed"] & ~parse & ~word_order,
     }
-    if "drawn" in of:
-        flags["drawn"] = of["drawn"]
-        for reader in ("parse", "word_order"):
-            flags[f"{reader}_misses"] = of["drawn"] & ~of[reader]
-            flags[f"{reader}_invents"] = of[reader] & ~of["drawn"]
-    return pd.DataFrame(flags | {"disagreed": of["parse"] ^ of["word_order"]})
+    if "drawn" in states:
+        drawn = states["drawn"]
+        flags["drawn"] = drawn
+        for reader in READERS:
+            flags[f"{reader}_misses"] = drawn & ~states[reader]
+            flags[f"{reader}_invents"] = states[reader] & ~drawn
+    return pd.DataFrame({**flags, "disagreed": parse ^ word_order})
 
 
 def _with_fraction(sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """Return the sums of sizes, with the fraction of the images on which the readers disagree."""
-    total = {name: sum(of[name] for of in sizes) for name in sizes[0]}
-    fraction = round(total.pop("disagreed") / max(total["images"], 1), 6)
-    return {**total, "fraction": fraction}
+    total: dict[str, Any] = {}
+    for name in sizes[0]:
+        total[name] = sum(size[name] for size in sizes)
+    disagreed = total.pop("disagreed")
+    total["fraction"] = round(disagreed / max(total["images"], 1), 6)
+    return total
 
 
 def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a warning if the readers disagree on many images, in total or of a pair."""
     if not by_pair:
         return []
-    worst, row = max(by_pair.items(), key=lambda item: item[1]["fraction"])
+    # One pair that is misread may be lost in the total.
+    worst = max(by_pair, key=lambda pair: by_pair[pair]["fraction"])
+    row = by_pair[worst]
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
         return []
+    alone = (
+        f"by the parse alone: {total['only_parse']}, by word order alone: "
+        f"{total['only_word_order']}"
+    )
     return [
         f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} "
-        "images with a held-out"
-        f" pair by either reading (by the parse alone: {total['only_parse']}, by word order alone:"
-        f" {total['only_word_order']}), most on {worst} ({row['fraction']:.1%} of "
-        f"{row['images']}); above"
-        f" {MOST_DISAGREED:.0%}, read their captions in audit.json"
+        f"images with a held-out pair by either reading ({alone}), most on {worst} "
+        f"({row['fraction']:.1%} of {row['images']}); above {MOST_DISAGREED:.0%}, read their "
+        "captions in audit.json"
     ]
 
 
@@ -90,18 +103,14 @@ def _listed(
     states.
     """
     key = ["pair", *CAPTION_KEY]
-    rows = (
-        stated[key]
-        .drop_duplicates()
-        .merge(is_alone[is_alone].index.to_frame(index=False), on=["pair", "image_id"])
-    )
-    rows = (
-        rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED).merge(captions, on=CAPTION_KEY)
-    )
-    return {
-        str(pair): of[[*CAPTION_KEY, "text"]].to_dict("records")
-        for pair, of in rows.groupby("pair")
-    }
+    alone = is_alone[is_alone].index.to_frame(index=False)
+    rows = stated[key].drop_duplicates().merge(alone, on=["pair", "image_id"])
+    first = rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED)
+    texts = first.merge(captions, on=CAPTION_KEY)
+    listed = {}
+    for pair, group in texts.groupby("pair"):
+        listed[str(pair)] = group[[*CAPTION_KEY, "text"]].to_dict("records")
+    return listed
 
 
 def compare_readings(
@@ -125,46 +134,49 @@ def compare_readings(
         drawn: image_id and pair that the captions state, if known.
     """
     pairs = pairs.assign(pair=pair_names(pairs))
+    # Only held-out pairs decide where an image goes.
     pairs = pairs[pairs["pair"].isin(list(heldout))]
     is_disputed = pairs["relation"] == "disputed"
     stated = {"parse": pairs[~is_disputed], "word_order": by_words, "disputed": pairs[is_disputed]}
     if drawn is not None:
         stated["drawn"] = drawn[drawn["pair"].isin(list(heldout))]
     differences = _differences(stated)
+    # An image counts once in total, however many pairs the readers disagree on.
     total = differences.groupby("image_id").any().sum()
     by_pair = differences.groupby("pair").sum().reindex(sorted({*heldout}), fill_value=0)
-    readers = ("parse", "word_order")
     listed = {
         reader: _listed(stated[reader], differences[f"only_{reader}"], captions)
-        for reader in readers
+        for reader in READERS
     }
     return {"total": total.to_dict(), "pairs": by_pair.to_dict("index"), "captions": listed}
 
 
-def join_readings(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def join_readings(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the disagreement of the readers in all images, and a warning if it is large.
 
     Args:
-        parts: ``compare_readings`` of blocks of images, in order.
+        blocks: ``compare_readings`` of blocks of images, in order.
 
     Returns:
         ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts
         of images, the fraction on which the readers disagree, and a few captions; and ``warnings``.
     """
-    total = _with_fraction([of["total"] for of in parts])
-    by_pair = {
-        pair: _with_fraction([of["pairs"][pair] for of in parts]) for pair in parts[0]["pairs"]
-    }
-    listed = {
-        pair: row
-        | {
-            "captions": {
-                reader: [
-                    caption for of in parts for caption in of["captions"][reader].get(pair, [])
-                ][:MAX_CONTRADICTED]
-                for reader in ("parse", "word_order")
-            }
-        }
-        for pair, row in by_pair.items()
-    }
-    return {"total": total, "pairs": listed, "warnings": _warnings(total, by_pair)}
+    total = _with_fraction([block["total"] for block in blocks])
+    by_pair = {}
+    for pair in blocks[0]["pairs"]:
+        row = _with_fraction([block["pairs"][pair] for block in blocks])
+        # Some captions of each reader, for people to judge who is right.
+        row["captions"] = {reader: _first_captions(blocks, reader, pair) for reader in READERS}
+        by_pair[pair] = row
+    return {"total": total, "pairs": by_pair, "warnings": _warnings(total, by_pair)}
+
+
+def _first_captions(
+    blocks: Sequence[Mapping[str, Any]], reader: str, pair: str
+) -> list[dict[str, Any]]:
+    """Return a few captions of all blocks in which only this reader reads the pair."""
+    captions: list[dict[str, Any]] = []
+    for block in blocks:
+        by_pair = block["captions"][reader]
+        captions += by_pair.get(pair, [])
+    return captions[:MAX_CONTRADICTED]

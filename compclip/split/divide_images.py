@@ -25,6 +25,7 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
     rounds up.
     """
     n_train = int(train * images + 0.5)
+    # Rounding both up must not take more images than there are.
     n_test = min(int(test * images + 0.5), images - n_train)
     fault = f"{images} images are too few for the fractions {train:g} and {test:g}"
     remedy = "add captions or raise split.divergence.train and split.divergence.test"
@@ -60,36 +61,40 @@ def divide_images(
     """
     require_joined(image_ids, "image_ids", pairs=pairs)
     target = target or Divergence()
+    # Sorted, so that the order of rows decides nothing.
     images = sorted(set(image_ids["image_id"]))
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)
     best = divide_samples(samples, n_train, n_test, target.atom, target.compound, step_seed)
-    side = np.full(len(images), "unused", dtype=object)
-    side[best.train], side[best.test] = "train", "test"
-    division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
-    exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
-    fault = (
-        f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask "
-        "for smaller sides"
-    )
-    summary: dict[str, Any] = {
+    side_of_image = np.full(len(images), "unused", dtype=object)
+    side_of_image[best.train] = "train"
+    side_of_image[best.test] = "test"
+    division = pd.DataFrame({"image_id": images, "side": side_of_image}).astype("str")
+    warnings = []
+    # With a target compound divergence, both divergences are only approached.
+    if target.compound == "max" and best.atom > target.atom + ROUNDING:
+        warnings.append(
+            f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask "
+            "for smaller sides"
+        )
+    sizes = {name: int((side_of_image == name).sum()) for name in SIDES}
+    summary = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
         "seed": seed,
         "atom_divergence": round(best.atom, DECIMALS),
         "compound_divergence": round(best.compound, DECIMALS),
         "images": len(images),
-        "sizes": {name: int((side == name).sum()) for name in SIDES},
-        "warnings": [fault] if exceeded else [],
+        "sizes": sizes,
+        "warnings": warnings,
     }
     where = f"{dataset}/{composition}"
-    for warning in summary["warnings"]:
+    for warning in warnings:
         log.warning("warning: %s: %s", where, warning)
-    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
     log.info(
         "%s: %s images; atom divergence %.3f, compound divergence %.3f",
         where,
-        sizes,
+        ", ".join(f"{name} {size}" for name, size in sizes.items()),
         best.atom,
         best.compound,
     )

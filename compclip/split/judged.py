@@ -19,14 +19,16 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
     judged in both or in neither. If the number is odd, the judged half is the larger.
     """
     with_file = images.loc[images["path"].notna(), "image_id"]
-    kept = splits[splits["image_id"].isin(with_file)] if len(with_file) else splits
-    kept = kept.sort_values("image_id", ignore_index=True)
-    order = pd.Series(
-        rng(seed, "judged_images").permutation(len(images)), index=sorted(images["image_id"])
-    )
-    by_split = kept["image_id"].map(order).groupby(kept["split"])
-    is_first = by_split.rank(method="first") <= kept["split"].map(kept["split"].value_counts()) // 2
-    return kept.assign(learns=is_first | (kept["split"] == "train"))
+    if len(with_file):  # without any file, all images count
+        splits = splits[splits["image_id"].isin(with_file)]
+    table = splits.sort_values("image_id", ignore_index=True)
+    # One order of all images, whatever the composition.
+    order = rng(seed, "judged_images").permutation(len(images))
+    order_of_image = pd.Series(order, index=sorted(images["image_id"]))
+    rank = table["image_id"].map(order_of_image).groupby(table["split"]).rank(method="first")
+    size_of_split = table["split"].value_counts()
+    is_first_half = rank <= table["split"].map(size_of_split) // 2
+    return table.assign(learns=is_first_half | (table["split"] == "train"))
 
 
 @checked
@@ -53,7 +55,9 @@ def judged_images(
     """
     require_joined(images, "images", splits=splits)
     rows = _with_learns(splits, images, seed)
-    rows = rows[(rows["split"] != "train") & ~(rows["learns"] & (train_on == "half"))]
+    if train_on == "half":
+        rows = rows[~rows["learns"]]
+    rows = rows[rows["split"] != "train"]
     return rows[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)
 
 
@@ -69,12 +73,12 @@ def judge_images(
             are not judged.
     """
     allowed = []
-    for of_composition in splits:
-        rows = _with_learns(of_composition, images, seed)
-        chosen = {
-            "all": rows,
-            "half": rows[rows["learns"]],
-            "train": rows[rows["split"] == "train"],
-        }[train_on]
-        allowed.append({*chosen["image_id"]})
+    for composition_splits in splits:
+        # An image that another composition judges must not train.
+        rows = _with_learns(composition_splits, images, seed)
+        if train_on == "half":
+            rows = rows[rows["learns"]]
+        elif train_on == "train":
+            rows = rows[rows["split"] == "train"]
+        allowed.append(set(rows["image_id"]))
     return sorted(set.intersection(*allowed))

@@ -6,6 +6,7 @@ image as ``file_name`` in a folder, which the generator kind ``folder`` reads.
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,35 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
 from compclip.io import empty_table, safe_id
+from compclip.split.composition import Stream
 
 # Most draws of a matched seen prompt. Fewer suffice if they are then as many as the held-out
 # prompts.
 MATCHED_DRAWS = 3
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """Which captions are prompts, and how often each is drawn, as in ``make_prompts``."""
+
+    every_caption: bool = False
+    draws: int = 1
+    per_image: int | None = None
+
+
+@dataclass(frozen=True)
+class PromptPairs:
+    """The pairs that prompts ask for."""
+
+    ranked: Collection[str]
+    matched: Collection[str]  # seen pairs as frequent as the held-out ones
+    heldout: Collection[str]
+
+    @classmethod
+    def from_ranking(cls, ranking: pd.DataFrame, heldout: Collection[str]) -> "PromptPairs":
+        return cls(pair_names(ranking), matched_pairs(ranking, heldout), heldout)
 
 
 def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
@@ -40,7 +63,9 @@ def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
     Disputed occurrences are excluded, because they are probably not pairs.
     """
     rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
-    rows = rows[(rows["relation"] != "disputed") & rows["pair"].isin(list(wanted))]
+    is_disputed = rows["relation"] == "disputed"
+    is_wanted = rows["pair"].isin(list(wanted))
+    rows = rows[is_wanted & ~is_disputed]
     rows = rows.sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
     return rows[[*CAPTION_KEY, "pair", "shared"]]
 
@@ -49,22 +74,20 @@ def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
     """Return which rows of ``plain_pairs`` have the pair that a swap changed into the entry's
     pair.
     """
-    originals = [
-        (row.image_id, int(row.caption_id), f"{change['original_adj']}_{change['noun']}")
-        for row in swapped.itertuples(index=False)
-        for change in row.changes
-        if f"{change['new_adj']}_{change['noun']}" == row.pair
-    ]
-    return pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]]).isin(originals)
+    originals = []
+    for row in swapped.itertuples(index=False):
+        for change in row.changes:
+            noun = change["noun"]
+            if f"{change['new_adj']}_{noun}" == row.pair:
+                original = f"{change['original_adj']}_{noun}"
+                # The caption had this pair before the swap.
+                originals.append((row.image_id, int(row.caption_id), original))
+    keys = pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]])
+    return keys.isin(originals)
 
 
 def sample_per_image(
-    prompts: pd.DataFrame,
-    matched: Collection[str],
-    most: int | None,
-    seed: int,
-    dataset: str,
-    composition: str,
+    prompts: pd.DataFrame, matched: Collection[str], most: int | None, stream: Stream
 ) -> pd.DataFrame:
     """Return at most ``most`` captions per image and split (None: all), drawn with the seed.
 
@@ -75,31 +98,26 @@ def sample_per_image(
     if most is None:
         return prompts
     samples: dict[str, pd.DataFrame] = {}
+    # Swapped captions first, because the sample of test_seen depends on them.
     for split in ("test_swapped", "test_seen", "test_unseen"):
         rows = prompts[prompts["split"] == split].sort_values(CAPTION_KEY)
-        order = rng(seed, "make_prompts", dataset, composition, split).permutation(len(rows))
-        unpaired = np.zeros(len(rows), bool)
+        rows["order"] = stream.generator("make_prompts", split).permutation(len(rows))
+        rows["unpaired"] = False
         if split == "test_seen":
-            captions, swapped = (
-                pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (rows, samples["test_swapped"])
-            )
-            unpaired = ~captions.isin(swapped)
-        rows = rows.assign(
-            order=order, unpaired=unpaired, beside=rows["pair"].isin(list(matched)) & unpaired
-        )
+            swapped = pd.MultiIndex.from_frame(samples["test_swapped"][CAPTION_KEY])
+            rows["unpaired"] = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped)
+        # Matched captions that are not paired have a quota of their own.
+        rows["is_extra"] = rows["pair"].isin(list(matched)) & rows["unpaired"]
         rows = rows.sort_values(["image_id", "unpaired", "order"])
-        samples[split] = rows.groupby(["image_id", "beside"], sort=False).head(most)[
-            prompts.columns
-        ]
+        sample = rows.groupby(["image_id", "is_extra"], sort=False).head(most)
+        samples[split] = sample[prompts.columns]
     return pd.concat(samples.values())
 
 
 def choose_pairs(
     captions: Blocks,
     pairs: Blocks,
-    ranked: Collection[str],
-    matched: Collection[str],
-    heldout: Collection[str],
+    wanted: PromptPairs,
     judged: pd.DataFrame,
     swapped: Blocks,
     every_caption: bool,
@@ -108,30 +126,35 @@ def choose_pairs(
     """Return split, image_id, caption_id and pair of each caption that can be prompted, as
     ``make_prompts`` says.
     """
-    of_blocks = []
-    for block in in_blocks(captions, pairs, swapped):
-        texts, occurrences, swaps = (table.merge(judged, on="image_id") for table in block)
-        texts = texts.loc[texts["split"].isin(TESTS) & every_caption, [*CAPTION_KEY, "split"]]
-        in_seen = occurrences["split"] == "test_seen"
-        seen, unseen = (
-            plain_pairs(occurrences[in_seen], ranked),
-            plain_pairs(occurrences[~in_seen], heldout),
-        )
-        seen = seen.assign(unchanged=~is_changed(seen, swaps))
-        of_blocks.append((texts, seen, unseen, swaps[[*CAPTION_KEY, "pair"]]))
-    texts, seen, unseen, swaps = (
-        pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True)
-    )
-    seen["unmatched"] = ~seen["pair"].isin(matched) & (not every_caption)
+    blocks = []
+    for texts, occurrences, swaps in in_blocks(captions, pairs, swapped):
+        # An inner join: images that are not judged have no prompt.
+        texts = texts.merge(judged, on="image_id")
+        occurrences = occurrences.merge(judged, on="image_id")
+        swaps = swaps.merge(judged, on="image_id")
+        is_seen = occurrences["split"] == "test_seen"
+        seen = plain_pairs(occurrences[is_seen], wanted.ranked)
+        seen["unchanged"] = ~is_changed(seen, swaps)
+        unseen = plain_pairs(occurrences[~is_seen], wanted.heldout)
+        key = [*CAPTION_KEY, "split"]
+        blocks.append((texts[key], seen, unseen, swaps[[*CAPTION_KEY, "pair"]]))
+    tables = [pd.concat(column, ignore_index=True) for column in zip(*blocks, strict=True)]
+    texts, seen, unseen, swaps = tables
+    if every_caption:
+        seen["unmatched"] = False  # as published: any ranked pair
+    else:
+        seen["unmatched"] = ~seen["pair"].isin(wanted.matched)
+    # Pairs that are equally good are drawn at random.
     seen["order"] = generator.permutation(len(seen))
     seen = seen.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
     chosen = [swaps.assign(split="test_swapped")]
     for split, rows in {"test_seen": seen, "test_unseen": unseen}.items():
+        # The best pair of each caption comes first.
         first = rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         if every_caption:
-            first = texts.loc[texts["split"] == split, CAPTION_KEY].merge(
-                first, on=CAPTION_KEY, how="left"
-            )
+            # Captions without a pair are prompts, too; their pair is null.
+            keys = texts.loc[texts["split"] == split, CAPTION_KEY]
+            first = keys.merge(first, on=CAPTION_KEY, how="left")
         chosen.append(first.assign(split=split))
     return pd.concat(chosen, ignore_index=True)
 
@@ -139,42 +162,33 @@ def choose_pairs(
 def choose_prompts(
     captions: Blocks,
     pairs: Blocks,
-    ranking: pd.DataFrame,
-    heldout: Collection[str],
+    wanted: PromptPairs,
     judged: pd.DataFrame,
     swapped: Blocks,
-    *,
-    every_caption: bool = False,
-    draws: int = 1,
-    per_image: int | None = None,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
+    prompting: Prompting,
+    stream: Stream,
 ) -> pd.DataFrame:
     """Return split, image_id, caption_id, draw and pair of the prompts of ``make_prompts``, in its
     order.
 
-    The arguments are its, but captions need no text; captions, pairs and swapped may be blocks
-    (``tables.in_blocks``).
+    Captions need no text; captions, pairs and swapped may be blocks (``tables.in_blocks``).
     """
     for image in judged["image_id"]:
-        safe_id(image)
-    ranked, matched = pair_names(ranking), matched_pairs(ranking, heldout)
-    generator = rng(seed, "make_prompts", dataset, composition, "pair")
-    table = choose_pairs(
-        captions, pairs, ranked, matched, heldout, judged, swapped, every_caption, generator
-    )
-    table = sample_per_image(table, matched, per_image, seed, dataset, composition)
+        safe_id(image)  # it becomes part of a file's name
+    every_caption = prompting.every_caption
+    generator = stream.generator("make_prompts", "pair")
+    table = choose_pairs(captions, pairs, wanted, judged, swapped, every_caption, generator)
+    table = sample_per_image(table, wanted.matched, prompting.per_image, stream)
     fault = "no caption of the test images can be prompted"
-    require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
-    table = table.assign(
-        rank=table["split"].map({split: place for place, split in enumerate(TESTS)})
-    )
+    require(len(table), stream.where, fault, "hold out more pairs or add captions")
+    # In the order of TESTS, which is not alphabetical.
+    rank_of = {split: rank for rank, split in enumerate(TESTS)}
+    table = table.assign(rank=table["split"].map(rank_of))
     table = table.sort_values(["rank", *CAPTION_KEY], ignore_index=True).drop(columns="rank")
-    numbers = np.full(len(table), draws)
+    draws = np.full(len(table), prompting.draws)
     if not every_caption:
-        numbers *= matched_draws(table, matched)
-    table = table.loc[table.index.repeat(numbers)].reset_index(drop=True)
+        draws *= matched_draws(table, wanted.matched)
+    table = table.loc[table.index.repeat(draws)].reset_index(drop=True)
     return table.assign(draw=table.groupby(["split", *CAPTION_KEY]).cumcount())
 
 
@@ -187,13 +201,14 @@ def matched_draws(prompts: pd.DataFrame, matched: Collection[str]) -> np.ndarray
     """
     is_seen = prompts["split"] == TESTS[0]
     is_matched = (is_seen & prompts["pair"].isin(list(matched))).to_numpy()
-    wanted = math.ceil((~is_seen).sum() / max(1, is_matched.sum()))
-    return np.where(is_matched, np.clip(wanted, 1, MATCHED_DRAWS), 1)
+    # Draws that make the matched prompts as many as the held-out ones.
+    heldout = (~is_seen).sum()
+    wanted = math.ceil(heldout / max(1, is_matched.sum()))
+    draws = np.clip(wanted, 1, MATCHED_DRAWS)
+    return np.where(is_matched, draws, 1)
 
 
-def prompt_table(
-    chosen: pd.DataFrame, texts: pd.DataFrame, dataset: str, composition: str
-) -> pd.DataFrame:
+def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, stream: Stream) -> pd.DataFrame:
     """Return prompts of a split (``tables.PROMPTS``), in their order.
 
     Args:
@@ -201,25 +216,21 @@ def prompt_table(
         texts: image_id, caption_id and text of their captions.
     """
     table = chosen.merge(texts, on=CAPTION_KEY)
-    names = table["caption_id"].astype("str")
-    names = names.where(table["draw"] == 0, names + "_" + table["draw"].astype("str"))
+    numbers = table["caption_id"].astype("str")
+    is_first = table["draw"] == 0
+    names = numbers.where(is_first, numbers + "_" + table["draw"].astype("str"))
     # One folder contains the images of all data sets, compositions and splits.
-    table["file_name"] = (
-        f"{dataset}/{composition}/"
-        + table["split"]
-        + "/"
-        + table["image_id"]
-        + "/"
-        + names
-        + ".png"
-    )
+    folders = f"{stream.where}/" + table["split"] + "/" + table["image_id"]
+    table["file_name"] = folders + "/" + names + ".png"
     return table[list(PROMPTS.columns)]
 
 
 def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.DataFrame:
     """Return image_id, caption_id and text of the captions that a split prompts for."""
-    table, text = (swapped, "swapped_text") if split == "test_swapped" else (captions, "text")
-    return table[[*CAPTION_KEY, text]].rename(columns={text: "text"})
+    if split != "test_swapped":
+        return captions[[*CAPTION_KEY, "text"]]
+    # Under the name that the column has in captions.
+    return swapped[[*CAPTION_KEY, "swapped_text"]].rename(columns={"swapped_text": "text"})
 
 
 @checked
@@ -269,26 +280,21 @@ def make_prompts(
     if judged is None:
         judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
     swapped = empty_table(SWAPPED) if swapped is None else swapped
+    stream = Stream(seed, dataset, composition)
     chosen = choose_prompts(
         captions,
         pairs,
-        ranking,
-        heldout,
+        PromptPairs.from_ranking(ranking, heldout),
         judged,
         swapped,
-        every_caption=every_caption,
-        draws=draws,
-        per_image=per_image,
-        seed=seed,
-        dataset=dataset,
-        composition=composition,
+        Prompting(every_caption, draws, per_image),
+        stream,
     )
-    texts = {split: texts_of(split, captions, swapped) for split in TESTS}
-    of_splits = chosen.groupby("split", sort=False)
-    parts = [
-        prompt_table(rows, texts[str(split)], dataset, composition) for split, rows in of_splits
-    ]
-    return pd.concat(parts, ignore_index=True)
+    tables = []
+    for split, rows in chosen.groupby("split", sort=False):
+        texts = texts_of(str(split), captions, swapped)
+        tables.append(prompt_table(rows, texts, stream))
+    return pd.concat(tables, ignore_index=True)
 
 
 def count_prompts(
@@ -300,14 +306,16 @@ def count_prompts(
     result = {}
     for split in TESTS:
         rows = prompts[prompts["split"] == split]
+        # The swapped captions are of images of test_seen.
         origin = "test_seen" if split == "test_swapped" else split
-        in_split, allowed = (int((table["split"] == origin).sum()) for table in (splits, judged))
-        images = rows["image_id"].nunique()
+        in_split = int((splits["split"] == origin).sum())
+        allowed = int((judged["split"] == origin).sum())
+        prompted = rows["image_id"].nunique()
         result[split] = {
             "prompts": len(rows),
-            "images": images,
+            "images": prompted,
             "images_in_split": in_split,
             "images_not_judged": in_split - allowed,
-            "images_without_prompt": allowed - images,
+            "images_without_prompt": allowed - prompted,
         }
     return result

@@ -10,8 +10,9 @@ split is published.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,35 +33,51 @@ from compclip.core.inputs import (
 )
 from compclip.core.log import log
 from compclip.core.published import read_split
-from compclip.core.seeds import rng
 from compclip.core.tables import SPLITS, in_blocks
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
-from compclip.text.lexicon import Lexicon, forms_of, require_occurring
+from compclip.text.lexicon import Lexicon, require_occurring
 
 # test_seen has at most this percentage of the images (as published); train should keep two fifths
 # and must keep one.
 MAX_SEEN_PERCENT = 12
 LOW_TRAIN, MIN_TRAIN = 0.40, 0.20
 
-NAMES = [
-    "image_id",
-    "pair",
-]  # columns that are categorical, because strings would take ten times the memory
+# Columns that are categorical, because strings would take ten times the memory.
+CATEGORICAL = ["image_id", "pair"]
 
 Result = tuple[pd.DataFrame, dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How images are divided: drawn, unless a split is published or a division is given."""
+
+    test_seen: str | int = "auto"
+    published: str | Path | None = None
+    division: pd.DataFrame | None = None
+    contested: list[dict[str, Any]] | None = None  # None: not searched so far
+
+
+class ImagePairs(NamedTuple):
+    """What is read of all images: their ids, ``pairs_of_images`` and ``contested_captions``."""
+
+    image_ids: list[str]
+    pairs: pd.DataFrame
+    contested: list[dict[str, Any]]
+
+
 def seen_target(unseen: int, images: int, setting: str | int) -> int:
     """Return the target size of test_seen; ``setting`` is ``auto`` or a number."""
+    # Only the automatic size is limited.
     return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
 
 
-def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -> list[str]:
+def shuffled(images: Sequence[str], stream: Stream) -> list[str]:
     """Return the images in a seeded order."""
-    return [
-        images[i] for i in rng(seed, "make_splits", dataset, composition).permutation(len(images))
-    ]
+    order = stream.generator("make_splits").permutation(len(images))
+    return [images[i] for i in order]
 
 
 def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[str]:
@@ -70,24 +87,30 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
     ``occurrences`` has each pair of an image once. A disputed one, which may not be a pair, must be
     covered but does not cover others.
     """
-    place = (
-        pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"])).astype(np.int32)
-    )
-    rows = np.argsort(place, kind="stable")
-    place, sure = place[rows], ~occurrences["disputed"].to_numpy(bool)[rows]
-    pairs, names = pd.factorize(occurrences["pair"])
-    pairs = pairs[rows].astype(np.int32)
-    begins = np.searchsorted(place, np.arange(len(order) + 1))
-    # The number of images not drawn so far in which each pair occurs.
-    remaining = np.bincount(pairs[sure & (place >= 0)], minlength=len(names))
+    image_ids = pd.Index(occurrences["image_id"])
+    positions = pd.Index(order, dtype="str").get_indexer(image_ids).astype(np.int32)
+    # All rows of an image together, in the order in which images are tried.
+    rows = np.argsort(positions, kind="stable")
+    positions = positions[rows]
+    is_sure = ~occurrences["disputed"].to_numpy(bool)[rows]
+    # Pairs as numbers, so that counting them is indexing.
+    codes, names = pd.factorize(occurrences["pair"])
+    pairs = codes[rows].astype(np.int32)
+    # The rows of the i-th image are those from begins[i] to begins[i + 1].
+    begins = np.searchsorted(positions, np.arange(len(order) + 1))
+    # The number of images not drawn so far in which each pair occurs. Position -1: not in order.
+    covers = is_sure & (positions >= 0)
+    remaining = np.bincount(pairs[covers], minlength=len(names))
     drawn: list[str] = []
     for image, begin, end in zip(order, begins, begins[1:], strict=False):
         if len(drawn) == target:
             break
-        own, counts = pairs[begin:end], sure[begin:end]
-        if (remaining[own] > counts).all():
+        image_pairs = pairs[begin:end]
+        covering = is_sure[begin:end]
+        # Of each pair, another image must stay; this image is one of those counted.
+        if (remaining[image_pairs] > covering).all():
             drawn.append(image)
-            remaining[own] -= counts
+            remaining[image_pairs] -= covering
     return drawn
 
 
@@ -99,15 +122,18 @@ def pairs_of_images(
 
     ``ranked``: both words are; ``disputed``: in all occurrences in the image.
     """
-    ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
-    table = pairs[["image_id"]].assign(
-        pair=pair_names(pairs), ranked=ranked, disputed=pairs["relation"] == "disputed"
-    )
-    table = table[ranked | table["pair"].isin(list(heldout))]
-    return table.groupby(["image_id", "pair", "ranked"], as_index=False)["disputed"].all()
+    has_ranked_adjective = pairs["adjective"].isin(ranking["adjective"])
+    # Not whether the pair is ranked: a rare pair of ranked words must not be new in test_seen.
+    is_ranked = has_ranked_adjective & pairs["noun"].isin(ranking["noun"])
+    table = pairs[["image_id"]].assign(pair=pair_names(pairs), ranked=is_ranked)
+    table["disputed"] = pairs["relation"] == "disputed"
+    # A held-out pair that is listed or published need not be of ranked words.
+    is_heldout = table["pair"].isin(list(heldout))
+    by_image = table[is_ranked | is_heldout].groupby(["image_id", "pair", "ranked"], as_index=False)
+    return by_image["disputed"].all()
 
 
-def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+def images_with_heldout(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     """Return image_id and pair of the images with a held-out pair in any caption."""
     return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
 
@@ -121,24 +147,49 @@ def contested_captions(
     Whichever reading is right, these images must not train and need not be tested. Each image is
     listed at most once.
     """
-    with_pair, held = (
-        pairs.loc[pair_names(pairs).isin(list(heldout)), "image_id"],
-        set(map(split_pair, heldout)),
-    )
-    rest = captions[~captions["image_id"].isin(with_pair)].sort_values(["image_id", "caption_id"])
-    stating = {
-        text: sorted(word_pairs(reader.pairs(text)[1]) & held) for text in rest["text"].unique()
-    }
-    rest = rest[rest["text"].map(stating).astype(bool)].drop_duplicates("image_id")
-    return [
-        {
-            "image_id": image,
-            "caption_id": int(number),
-            "pair": "_".join(stating[text][0]),
-            "text": text,
-        }
-        for image, number, text in rest[["image_id", "caption_id", "text"]].itertuples(index=False)
-    ]
+    has_pair = pair_names(pairs).isin(list(heldout))
+    is_extracted = captions["image_id"].isin(pairs.loc[has_pair, "image_id"])
+    unextracted = captions[~is_extracted].sort_values(["image_id", "caption_id"])
+    heldout_words = set(map(split_pair, heldout))
+    # A text may belong to many captions, so each is read once.
+    stated: dict[str, list[tuple[str, str]]] = {}
+    for text in unextracted["text"].unique():
+        pairs_in_text = word_pairs(reader.pairs(text)[1])
+        stated[text] = sorted(pairs_in_text & heldout_words)
+    is_stating = unextracted["text"].map(stated).astype(bool)
+    # One caption suffices to exclude an image.
+    stating = unextracted[is_stating].drop_duplicates("image_id")
+    records = []
+    for row in stating.itertuples():
+        # The report names one pair of a text, the first by name.
+        pair = "_".join(stated[row.text][0])
+        record = {"image_id": row.image_id, "caption_id": int(row.caption_id), "pair": pair}
+        records.append({**record, "text": row.text})
+    return records
+
+
+def read_images(
+    captions: CaptionBlocks,
+    pairs: OccurrenceBlocks,
+    ranking: pd.DataFrame,
+    heldout: Collection[str],
+    reader: Reader | None,
+) -> ImagePairs:
+    """Read all images, block by block; ``reader`` finds contested captions, None: none are."""
+    image_ids: list[str] = []
+    contested: list[dict[str, Any]] = []
+    tables: list[pd.DataFrame] = []
+    for texts, occurrences in in_blocks(captions, pairs):
+        image_ids += texts["image_id"].unique().tolist()
+        table = pairs_of_images(occurrences, ranking, heldout)
+        tables.append(table.astype(dict.fromkeys(CATEGORICAL, "category")))
+        if reader is not None:
+            contested += contested_captions(texts, occurrences, heldout, reader)
+    joined = pd.concat([table.drop(columns=CATEGORICAL) for table in tables], ignore_index=True)
+    for name in CATEGORICAL:
+        # pd.concat would make objects of columns that have different categories.
+        joined[name] = union_categoricals([table[name] for table in tables])
+    return ImagePairs(image_ids, joined, contested)
 
 
 def drawn_splits(
@@ -146,9 +197,7 @@ def drawn_splits(
     pairs: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
+    stream: Stream,
 ) -> Result:
     """Return the splits, sorted by image_id, and a summary.
 
@@ -156,46 +205,47 @@ def drawn_splits(
     pair stays in train, and the next image of the seeded order replaces it. ``pairs``: as
     ``pairs_of_images`` returns them.
     """
-    where = f"{dataset}/{composition}"
+    where = stream.where
+    # Sorted, so that the order of rows decides nothing.
     images = sorted(set(image_ids))
-    occurrences = pairs[pairs["ranked"]]
-    held = holders(pairs, heldout)
-    unseen = set(held["image_id"]) & set(images)
-    require(
-        unseen, where, "no image has a held-out pair", "rerun sample_heldout with these captions"
-    )
-    order = shuffled([image for image in images if image not in unseen], seed, dataset, composition)
+    ranked_pairs = pairs[pairs["ranked"]]
+    with_heldout = images_with_heldout(pairs, heldout)
+    unseen = set(with_heldout["image_id"]) & set(images)
+    remedy = "rerun sample_heldout with these captions"
+    require(unseen, where, "no image has a held-out pair", remedy)
+    order = shuffled([image for image in images if image not in unseen], stream)
     target = seen_target(len(unseen), len(images), test_seen)
-    seen = set(draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target))
-    split = [
-        "test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images
-    ]
-    fraction = split.count("train") / len(images)
-    costly = ", ".join(
-        f"{pair} ({count})" for pair, count in held["pair"].value_counts().head(5).items()
-    )
-    kept = f"train keeps {fraction:.1%} of the images"
+    # Images of test_unseen do not train, so they cover no pair of test_seen.
+    candidates = ranked_pairs[~ranked_pairs["image_id"].isin(unseen)]
+    seen = set(draw_seen(order, candidates, target))
+    split_of = dict.fromkeys(images, "train")
+    split_of |= dict.fromkeys(seen, "test_seen")
+    split_of |= dict.fromkeys(unseen, "test_unseen")
+    splits = pd.DataFrame({"image_id": images, "split": list(split_of.values())})
+    warnings = _check_train(splits, with_heldout, where)
+    fault = f"{len(images)} images are too few for test_seen"
+    require(seen, where, fault, "add captions or set split.test_seen")
+    summary = {"seed": stream.seed, "test_seen_wanted": target, "warnings": warnings}
+    return splits, summary
+
+
+def _check_train(splits: pd.DataFrame, with_heldout: pd.DataFrame, where: str) -> list[str]:
+    """Return a warning if train is small; raises UserError if it is too small to learn from."""
+    fraction = float((splits["split"] == "train").mean())
+    images_by_pair = with_heldout["pair"].value_counts().head(5)
+    costly = ", ".join(f"{pair} ({count})" for pair, count in images_by_pair.items())
+    size = f"train keeps {fraction:.1%} of the images"
     fault = (
-        f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
+        f"{size}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
     )
     remedy = (
         "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move "
         "split.heldout.window up"
     )
     require(fraction >= MIN_TRAIN, where, fault, remedy)
-    require(
-        seen,
-        where,
-        f"{len(images)} images are too few for test_seen",
-        "add captions or set split.test_seen",
-    )
-    low = f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}"
-    summary = {
-        "seed": seed,
-        "test_seen_wanted": target,
-        "warnings": [low] if fraction < LOW_TRAIN else [],
-    }
-    return pd.DataFrame({"image_id": images, "split": split}), summary
+    if fraction >= LOW_TRAIN:
+        return []
+    return [f"{size}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}"]
 
 
 def divided_splits(
@@ -203,9 +253,7 @@ def divided_splits(
     pairs: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
+    stream: Stream,
 ) -> Result:
     """Return the splits of a division by divergence, sorted by image_id, and a summary.
 
@@ -215,47 +263,122 @@ def divided_splits(
     with a pair that train has only disputed or not at all (it is disputed here, or too rare to be
     ranked), is in no split (``left_out``), like the images in ``unused``.
     """
-    where = f"{dataset}/{composition}"
-    side = division.set_index("image_id")["side"].sort_index()
-    train, test = side.index[side == "train"], side.index[side == "test"]
-    held = holders(pairs, heldout)
-    unseen = test[test.isin(held["image_id"])]
-    occurrences = pairs[pairs["ranked"]]
-    known = occurrences.loc[
-        occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"
-    ].unique()
-    unknown = occurrences.loc[~occurrences["pair"].isin(known), "image_id"]
-    seen = test[~test.isin(held["image_id"]) & ~test.isin(unknown)]
+    side_of = division.set_index("image_id")["side"].sort_index()
+    train = side_of.index[side_of == "train"]
+    test = side_of.index[side_of == "test"]
+    has_heldout = test.isin(images_with_heldout(pairs, heldout)["image_id"])
+    unseen = test[has_heldout]
+    ranked_pairs = pairs[pairs["ranked"]]
+    is_in_train = ranked_pairs["image_id"].isin(train)
+    learned = ranked_pairs.loc[is_in_train & ~ranked_pairs["disputed"], "pair"].unique()
+    # In test_seen, such a pair would be new, although it is not held out.
+    unlearned = ranked_pairs.loc[~ranked_pairs["pair"].isin(learned), "image_id"]
+    seen = test[~has_heldout & ~test.isin(unlearned)]
     skipped = test.difference(unseen).difference(seen)
     target = seen_target(len(unseen), len(train) + len(test), test_seen)
-    in_train = occurrences[occurrences["image_id"].isin(train)]
-    drawn = draw_seen(
-        shuffled(train, seed, dataset, composition), in_train, max(0, target - len(seen))
-    )
-    train, seen = train.difference(drawn), seen.union(drawn)
+    # Images that test_seen lacks; they are drawn from train.
+    missing = max(0, target - len(seen))
+    drawn = draw_seen(shuffled(train, stream), ranked_pairs[is_in_train], missing)
+    train = train.difference(drawn)
+    seen = seen.union(drawn)
     fault = (
         f"test_seen would be empty, since train lacks a pair of each of the {len(test)} "
         "images of test"
     )
-    require(len(seen), where, fault, "lower split.divergence.compound or set split.test_seen")
+    remedy = "lower split.divergence.compound or set split.test_seen"
+    require(len(seen), stream.where, fault, remedy)
     images_of = {"train": train, "test_seen": seen, "test_unseen": unseen}
-    splits = pd.concat(
-        [pd.DataFrame({"image_id": images, "split": name}) for name, images in images_of.items()]
-    )
-    splits = splits.astype("str").sort_values("image_id", ignore_index=True)
-    unused = (
-        f"{len(skipped)} images of test are not used: without a held-out pair, but with one that "
-        "train has only "
-        "disputed, or not at all"
-    )
+    tables = [pd.DataFrame({"image_id": ids, "split": split}) for split, ids in images_of.items()]
+    splits = pd.concat(tables).astype("str").sort_values("image_id", ignore_index=True)
+    warnings = []
+    if len(skipped):
+        warnings.append(
+            f"{len(skipped)} images of test are not used: without a held-out pair, but with one "
+            "that train has only disputed, or not at all"
+        )
     return splits, {
         "source": "divergence",
-        "seed": seed,
+        "seed": stream.seed,
         "test_seen_wanted": target,
-        "unused": sorted(side.index[side == "unused"]),
+        "unused": sorted(side_of.index[side_of == "unused"]),
         "left_out": sorted(skipped),
-        "warnings": [unused] if len(skipped) else [],
+        "warnings": warnings,
     }
+
+
+def published_splits(path: str | Path, image_ids: Collection[str]) -> Result:
+    """Return the splits of a split.pkl, unchanged, and a summary with its faults."""
+    content = read_split(path)
+    splits, faults = take_splits(content, image_ids, str(path))
+    return splits, {
+        "source": "published",
+        "keys_not_read": content.unread,
+        "warnings": [],
+        "violations": faults,
+    }
+
+
+def split_images(
+    captions: CaptionBlocks,
+    pairs: OccurrenceBlocks,
+    ranking: pd.DataFrame,
+    heldout: Collection[str],
+    lexicons: Lexicons,
+    rule: Rule,
+    stream: Stream,
+) -> Result:
+    """Return what ``make_splits`` returns, without logging it."""
+    # The images of a published split are not moved, so nothing is searched.
+    reader = None
+    if not rule.published and rule.contested is None:
+        reader = reader_of(heldout, *lexicons.forms(), lexicons.compounds)
+    images = read_images(captions, pairs, ranking, heldout, reader)
+    if rule.contested is not None:
+        images = images._replace(contested=list(rule.contested))
+    if rule.published:
+        splits, summary = published_splits(rule.published, images.image_ids)
+    else:
+        occurring = images.pairs["pair"].cat.categories.tolist()
+        # A name that occurs nowhere is probably misspelt; a published one is not the user's.
+        require_occurring(heldout, occurring, lexicons.adjectives, lexicons.nouns)
+        splits, summary = _uncontested_splits(images, heldout, rule, stream)
+    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
+    summary["warnings"] += _shortages(sizes["test_seen"], summary, images.contested)
+    result = {"images": len(splits), "sizes": sizes, **summary, "contested": images.contested}
+    return splits, result
+
+
+def _uncontested_splits(
+    images: ImagePairs, heldout: Collection[str], rule: Rule, stream: Stream
+) -> Result:
+    """Return the drawn or divided splits, without contested images."""
+    contested_ids = [record["image_id"] for record in images.contested]
+    if rule.division is None:
+        image_ids = set(images.image_ids).difference(contested_ids)
+        return drawn_splits(image_ids, images.pairs, heldout, rule.test_seen, stream)
+    # Contested images are in no split, whatever their side.
+    division = rule.division[~rule.division["image_id"].isin(contested_ids)]
+    return divided_splits(division, images.pairs, heldout, rule.test_seen, stream)
+
+
+def _shortages(
+    seen: int, summary: dict[str, Any], contested: Sequence[dict[str, Any]]
+) -> list[str]:
+    """Return warnings if test_seen has fewer images than wanted, or images are in no split."""
+    warnings = []
+    target = summary.get("test_seen_wanted", 0)
+    if seen < target:
+        warnings.append(
+            f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
+        )
+    if contested:
+        first = contested[0]
+        example = f"{first['image_id']}, {first['pair']} in {first['text']!r}"
+        warnings.append(
+            f"{len(contested)} images are in no split: their word order states a held-out pair "
+            f"and the parse does not (first: {example}); if they are many, use a noun lexicon"
+        )
+    return warnings
 
 
 @checked
@@ -275,7 +398,6 @@ def make_splits(
     seed: Whole = 0,
     dataset: str = "dataset",
     composition: str = "composition",
-    quiet: bool = False,
 ) -> Result:
     """Divide images into train, test_seen and test_unseen.
 
@@ -291,7 +413,6 @@ def make_splits(
         division: use the sides that ``divide_images`` returns.
         contested: what ``contested_captions`` returns, if it is known.
         dataset, composition: names for the random stream and for messages.
-        quiet: log nothing; warnings are in the content of splits.json.
 
     Returns:
         image_id and split, sorted, and the content of splits.json.
@@ -302,56 +423,12 @@ def make_splits(
             (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, division=division)
-    where, images, of_images = f"{dataset}/{composition}", list[str](), list[pd.DataFrame]()
-    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
-    found = list(contested or ())
-    for texts, occurrences in in_blocks(captions, pairs):
-        images += texts["image_id"].unique().tolist()
-        of_images.append(
-            pairs_of_images(occurrences, ranking, heldout).astype(dict.fromkeys(NAMES, "category"))
-        )
-        if not published and contested is None:
-            found += contested_captions(texts, occurrences, heldout, reader)
-    # concat would make objects of different categories
-    joined = {name: union_categoricals([of[name] for of in of_images]) for name in NAMES}
-    known = pd.concat([of.drop(columns=NAMES) for of in of_images], ignore_index=True).assign(
-        **joined
-    )
-    if not published:
-        require_occurring(heldout, [*joined["pair"].categories], adjectives, nouns)
-    common = known, heldout, test_seen, seed, dataset, composition
-    in_no_split = [record["image_id"] for record in found]
-    if published:
-        file = read_split(published)
-        splits, faults = take_splits(file, images, str(published))
-        summary: dict[str, Any] = {
-            "source": "published",
-            "keys_not_read": file.unread,
-            "warnings": [],
-            "violations": faults,
-        }
-    elif division is not None:
-        splits, summary = divided_splits(division[~division["image_id"].isin(in_no_split)], *common)
-    else:
-        splits, summary = drawn_splits(set(images).difference(in_no_split), *common)
-    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
-    seen, target = sizes["test_seen"], summary.get("test_seen_wanted", 0)
-    if seen < target:
-        summary["warnings"].append(
-            f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
-        )
-    if found:
-        first = found[0]
-        summary["warnings"].append(
-            f"{len(found)} images are in no split: their word order states a held-out pair and "
-            "the parse does not"
-            f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are "
-            "many, use a noun lexicon"
-        )
-    if not quiet:
-        for warning in summary["warnings"]:
-            log.warning("warning: %s: %s", where, warning)
-        log.info(
-            "%s: images: %s", where, ", ".join(f"{name} {size}" for name, size in sizes.items())
-        )
-    return splits, {"images": len(splits), "sizes": sizes, **summary, "contested": found}
+    lexicons = Lexicons(adjectives, nouns, compounds)
+    rule = Rule(test_seen, published, division, contested)
+    stream = Stream(seed, dataset, composition)
+    splits, summary = split_images(captions, pairs, ranking, heldout, lexicons, rule, stream)
+    for warning in summary["warnings"]:
+        log.warning("warning: %s: %s", stream.where, warning)
+    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
+    log.info("%s: images: %s", stream.where, sizes)
+    return splits, summary

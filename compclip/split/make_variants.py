@@ -8,9 +8,9 @@ caption of the image states the new one of the noun.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from compclip.core.inputs import (
 )
 from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS
+from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, SWAPPED, VARIANTS
 from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
@@ -39,170 +39,278 @@ from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 STATED = "stated by another caption"
 
 
+class PromptCounts(NamedTuple):
+    """The numbers of variants of a prompt, and of adjectives that only another caption states."""
+
+    variants: int
+    stated: int
+
+
+@dataclass
+class VariantCounts:
+    """Counts of the prompts of a split, which add up over blocks of images."""
+
+    prompts: Counter[PromptCounts] = field(default_factory=Counter)
+    # Prompts (`shared or disputed`, `no pair`) or dropped adjectives (other reasons).
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, more: "VariantCounts") -> None:
+        self.prompts.update(more.prompts)
+        self.reasons.update(more.reasons)
+
+    def to_json(self) -> list[dict[str, int]]:
+        """Return the counts as a shard writes them; the keys of JSON are texts."""
+        prompts = {f"{key.variants} {key.stated}": n for key, n in self.prompts.items()}
+        return [prompts, dict(self.reasons)]
+
+    @classmethod
+    def from_json(cls, content: Sequence[Mapping[str, int]]) -> "VariantCounts":
+        prompts, reasons = content
+        counts = cls(reasons=Counter(reasons))
+        for text, number in prompts.items():
+            variants, stated = map(int, text.split())
+            key = PromptCounts(variants, stated)
+            counts.prompts[key] = number
+        return counts
+
+
+class CaptionPrompt(NamedTuple):
+    """A prompt, and the caption that it was made from."""
+
+    caption: str  # the original text
+    pair: str  # the target
+    mentions: Sequence[Mention]  # all pairs of the original caption
+    changes: Sequence[Mapping[str, Any]]  # the changes that a swap made in it
+
+
 def overlap(noun: str, other: str) -> bool:
     """Return whether a statement about ``other`` may be true of ``noun``: they are the same or part
     and whole.
     """
-    parts = WORDS.parts_of
-    return noun in (other, *WORDS.wholes, *parts.get(other, ())) or other in parts.get(noun, ())
+    if noun == other or noun in WORDS.wholes:
+        return True
+    parts_of = WORDS.parts_of
+    if noun in parts_of.get(other, ()):
+        return True
+    return other in parts_of.get(noun, ())
 
 
 def variants_of(
-    text: str,
-    pair: str,
-    mentions: Sequence[Mention],
-    changes: Sequence[Mapping[str, Any]],
+    prompt: CaptionPrompt,
     ranked: Sequence[str],
     adjectives: Mapping[str, str],
     nouns: Collection[str],
     reasons: Counter[str],
-    of_image: Collection[str] = (),
+    stated_of_noun: Collection[str] = (),
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each adjective that is false of a prompt, the prompt with it, and the changes from the
     original caption.
 
     Args:
-        text: the original caption.
-        pair: the target.
-        mentions: all pairs of the original caption.
-        changes: the changes that a swap made in it.
         ranked: adjectives (canonical), ranked with the target's noun, that exclude the target's.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
         reasons: a counter of why prompts have no variants, and why adjectives are dropped.
-        of_image: adjectives that captions of the image state of the target's noun, or of an
+        stated_of_noun: adjectives that captions of the image state of the target's noun, or of an
             overlapping noun.
     """
-    adjective, noun = split_pair(pair)
-    by_swap = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
-    changed = {m: by_swap[m.start, m.noun] for m in mentions if (m.start, m.noun) in by_swap}
+    adjective, noun = split_pair(prompt.pair)
+    # One adjective may modify several nouns, of which a swap names one.
+    new_adjectives = {(c["start"], c["noun"]): str(c["new_adj"]) for c in prompt.changes}
     # The pairs of the prompt: the mentions with their new adjectives.
-    stated = {m: replace(m, adjective=changed.get(m, m.adjective)) for m in mentions}
-    target = [m for m, new in stated.items() if (new.adjective, m.noun) == (adjective, noun)]
-    if not target or not of_one_noun(mentions).issuperset(target):
-        reasons["shared or disputed" if target else "no pair"] += 1
+    prompted: dict[Mention, Mention] = {}
+    for mention in prompt.mentions:
+        new = new_adjectives.get((mention.start, mention.noun), mention.adjective)
+        prompted[mention] = replace(mention, adjective=new)
+    target = [m for m, new in prompted.items() if (new.adjective, m.noun) == (adjective, noun)]
+    if not target:
+        reasons["no pair"] += 1
         return
-    elsewhere = {
-        new.adjective for m, new in stated.items() if m not in target and overlap(noun, m.noun)
-    }
-    caption, as_stated = Wording(text), [replace(m, adjective=adjective) for m in target]
-    kept = [Candidate.of(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
-    for other in ranked:
-        if other in elsewhere:
-            reasons["describes the noun elsewhere"] += 1
-        elif contradiction(caption, as_stated, other, [*stated.values()]):
-            reasons["contradiction"] += 1
-        elif any(
-            other != m.adjective and objection(caption, m, other, adjectives, nouns) for m in target
-        ):
-            reasons["wording"] += 1
-        elif other in of_image:
-            reasons[STATED] += 1
-        else:
-            yield other, *apply(text, [Candidate.of(noun, other, tuple(target)), *kept])
+    # Another adjective would change another noun, too.
+    if not of_one_noun(prompt.mentions).issuperset(target):
+        reasons["shared or disputed"] += 1
+        return
+    caption = Wording(prompt.caption)
+    as_prompted = [replace(mention, adjective=adjective) for mention in target]
+    # Adjectives that the prompt itself states of the noun, or of its parts.
+    elsewhere = set()
+    # A variant of a swapped caption keeps its other changes.
+    kept_changes = []
+    for mention, as_changed in prompted.items():
+        if mention in target:
+            continue
+        if overlap(noun, mention.noun):
+            elsewhere.add(as_changed.adjective)
+        if (mention.start, mention.noun) in new_adjectives:
+            kept_changes.append(Candidate.of(mention.noun, as_changed.adjective, (mention,)))
+    for new in ranked:
+        reason = None
+        if new in elsewhere:
+            reason = "describes the noun elsewhere"
+        elif contradiction(caption, as_prompted, new, list(prompted.values())):
+            reason = "contradiction"
+        elif _has_objection(caption, target, new, adjectives, nouns):
+            reason = "wording"
+        elif new in stated_of_noun:
+            reason = STATED
+        if reason is not None:
+            reasons[reason] += 1
+            continue
+        change = Candidate.of(noun, new, tuple(target))
+        text, changes = apply(prompt.caption, [change, *kept_changes])
+        yield new, text, changes
 
 
-def count_variants(made: Mapping[str, int], reasons: Mapping[str, int]) -> dict[str, Any]:
+def _has_objection(
+    caption: Wording,
+    target: Sequence[Mention],
+    new: str,
+    adjectives: Mapping[str, str],
+    nouns: Collection[str],
+) -> bool:
+    """Return whether ``wording`` objects to ``new``; the word of the original caption is fine."""
+    # In a swapped caption, the new adjective may be the original one.
+    changing = [mention for mention in target if mention.adjective != new]
+    return any(objection(caption, mention, new, adjectives, nouns) for mention in changing)
+
+
+def count_variants(counts: VariantCounts) -> dict[str, Any]:
     """Return the entry of variants.json for a split.
-
-    Args:
-        made: numbers of prompts by their number of variants and of adjectives that only another
-            caption states, as ``"5 1"``.
-        reasons: numbers of prompts (`shared or disputed`, `no pair`) or of dropped adjectives
-            (other reasons).
 
     Returns:
         Counts, and ``ceiling``: the expected adjective accuracy of a random choice among the prompt
-            and the
-        alternatives that captions of the image state, if these were kept: the mean of 1 / (1 +
-            stated alternatives)
-        over the prompts with alternatives, kept or stated; None without any.
+            and the alternatives that captions of the image state, if these were kept: the mean of
+            1 / (1 + stated alternatives) over the prompts with alternatives, kept or stated; None
+            without any.
     """
-    numbers = np.array(
-        [[*map(int, key.split()), count] for key, count in sorted(made.items())] or [[0, 0, 0]]
-    )
-    variants, stated, prompts = numbers.T
-    asked = prompts * (variants + stated > 0)
+    # Sorted as texts: another order of the sum would give other last bits.
+    keys = sorted(counts.prompts, key=lambda key: f"{key.variants} {key.stated}")
+    variants = np.array([key.variants for key in keys], int)
+    stated = np.array([key.stated for key in keys], int)
+    prompts = np.array([counts.prompts[key] for key in keys], int)
+    # Prompts without alternatives cannot be ranked wrongly, so they do not count.
+    with_alternatives = prompts * (variants + stated > 0)
+    ceiling = None
+    if with_alternatives.any():
+        expected = float(with_alternatives @ (1 / (1 + stated)))
+        ceiling = rounded(expected / int(with_alternatives.sum()))
+    dropped = {reason: count for reason, count in sorted(counts.reasons.items()) if count}
     return {
         "prompts": int(prompts.sum()),
         "with_variants": int(prompts[variants > 0].sum()),
         "alternatives": int(prompts @ variants),
-        "dropped": {reason: count for reason, count in sorted(reasons.items()) if count},
-        "ceiling": rounded(float(asked @ (1 / (1 + stated))) / int(asked.sum()))
-        if asked.any()
-        else None,
+        "dropped": dropped,
+        "ceiling": ceiling,
     }
+
+
+@dataclass(frozen=True)
+class VariantWords:
+    """The words of a composition that variants are made of."""
+
+    lexicon: Lexicon  # adjectives
+    forms: Mapping[str, str]  # of its adjectives, to canonical words
+    nouns: Collection[str]  # surface forms
+    ranked: Mapping[str, Sequence[str]]  # the ranked adjectives of each noun, sorted
+
+    @classmethod
+    def read(
+        cls,
+        ranking: pd.DataFrame,
+        adjectives: Lexicon | str,
+        nouns: Lexicon | str | None,
+        known_nouns: Collection[str],
+    ) -> "VariantWords":
+        """Return the words of a ranking and of lexicons; ``known_nouns``: forms in the captions
+        (``nouns_of``).
+        """
+        lexicon = find_lexicon(adjectives, "adjectives")
+        forms, noun_forms = forms_of(lexicon, nouns)
+        all_nouns = {*known_nouns, *(noun_forms or ())}
+        # Sorted, so that variants do not depend on ranks.
+        ordered = ranking.sort_values("adjective")
+        ranked = ordered.groupby("noun")["adjective"].agg(list)
+        return cls(lexicon, forms, all_nouns, ranked.to_dict())
+
+
+def _stated_by_image(pairs: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
+    """Return the adjectives and nouns of each image's undisputed pairs."""
+    # A disputed pair may not be in the caption.
+    undisputed = pairs[pairs["relation"] != "disputed"]
+    distinct = undisputed[["image_id", "adjective", "noun"]].drop_duplicates()
+    stated: dict[str, list[tuple[str, str]]] = {}
+    for row in distinct.itertuples():
+        of_image = stated.setdefault(row.image_id, [])
+        of_image.append((row.adjective, row.noun))
+    return stated
 
 
 def vary(
     prompts: pd.DataFrame,
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
     swapped: pd.DataFrame,
-    adjectives: Lexicon | str,
-    nouns: Lexicon | str | None,
-    known_nouns: Collection[str],
-) -> tuple[pd.DataFrame, dict[str, list[Counter[str]]]]:
-    """Return the variants of prompts, in their order, and the arguments of ``count_variants`` for
-    each split.
+    words: VariantWords,
+) -> tuple[pd.DataFrame, dict[str, VariantCounts]]:
+    """Return the variants of prompts, in their order, and counts of the prompts of each split.
 
-    Captions and pairs of other images are ignored. Other arguments as in ``make_variants``.
+    Captions and pairs of other images are ignored.
     """
-    forms, noun_forms = forms_of(adjectives, nouns)
-    excluded_by = cache(find_lexicon(adjectives, "adjectives").excluded_by)
-    all_nouns = {*known_nouns, *(noun_forms or ())}
-    captions, pairs = (
-        table[table["image_id"].isin(prompts["image_id"])] for table in (captions, pairs)
-    )
-    texts = captions.set_index(["image_id", "caption_id"])["text"].to_dict()
+    captions = captions[captions["image_id"].isin(prompts["image_id"])]
+    pairs = pairs[pairs["image_id"].isin(prompts["image_id"])]
+    texts = captions.set_index(CAPTION_KEY)["text"].to_dict()
     mentions = mentions_by_caption(pairs)
-    sure = pairs.loc[
-        pairs["relation"] != "disputed", ["image_id", "adjective", "noun"]
-    ].drop_duplicates()
-    stated = {
-        image: list(zip(of["adjective"], of["noun"], strict=True))
-        for image, of in sure.groupby("image_id")
-    }
-    changes = {
-        (row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)
-    }
-    ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
-    rows, counts = [], dict[str, list[Counter[str]]]()
-    asked = prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY)
-    for split, image, caption, pair in asked.itertuples(index=False):
-        made, reasons = counts.setdefault(split, [Counter(), Counter()])
+    stated = _stated_by_image(pairs)
+    changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples()}
+    excluded_by = cache(words.lexicon.excluded_by)
+    rows = []
+    counts: dict[str, VariantCounts] = {}
+    targets = prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY)
+    for split, image, number, pair in targets.itertuples(index=False):
+        split_counts = counts.setdefault(split, VariantCounts())
+        reasons = split_counts.reasons
+        # Captions without a pair are prompts if every caption is one.
         if pd.isna(pair):
-            made["0 0"] += 1
+            split_counts.prompts[PromptCounts(0, 0)] += 1
             continue
-        key, (adjective, noun), before = (image, int(caption)), split_pair(pair), reasons[STATED]
-        swap, of_image = [], {word for word, other in stated.get(image, ()) if overlap(noun, other)}
+        key = (image, int(number))
+        adjective, noun = split_pair(pair)
+        swap: Sequence[Mapping[str, Any]] = []
+        stated_of_noun: set[str] = set()
         if split == "test_swapped":
-            swap, of_image = changes.get(key, []), set()
-        others = [other for other in ranked.get(noun, []) if other != adjective]
-        excluded = [other for other in others if other in excluded_by(adjective)]
-        reasons["may both be true"] += len(others) - len(excluded)
-        words = excluded, forms, all_nouns
-        variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons, of_image)]
-        rows += [(split, *key, *variant) for variant in variants]
-        made[f"{len(variants)} {reasons[STATED] - before}"] += 1
-    return (
-        pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)
-    ), counts
-
-
-def summarize_variants(counts: Mapping[str, Sequence[Mapping[str, int]]]) -> dict[str, Any]:
-    """Return and log ``count_variants`` of each split."""
-    result = {split: count_variants(*of_split) for split, of_split in counts.items()}
-    for split, of in result.items():
-        why = ", ".join(f"{reason}: {count}" for reason, count in of["dropped"].items()) or "all"
-        log.info(
-            "%s: %d of %d prompts have variants (%s)",
-            split,
-            of["with_variants"],
-            of["prompts"],
-            why,
+            # The image's captions do not describe the image to be made.
+            swap = changes.get(key, [])
+        else:
+            for stated_adjective, stated_noun in stated.get(image, ()):
+                if overlap(noun, stated_noun):
+                    stated_of_noun.add(stated_adjective)
+        ranked = [word for word in words.ranked.get(noun, []) if word != adjective]
+        excluded = [word for word in ranked if word in excluded_by(adjective)]
+        reasons["may both be true"] += len(ranked) - len(excluded)
+        # The counter is that of the split; the prompt's part is the difference.
+        dropped_before = reasons[STATED]
+        prompt = CaptionPrompt(texts[key], pair, mentions[key], swap)
+        variants = list(
+            variants_of(prompt, excluded, words.forms, words.nouns, reasons, stated_of_noun)
         )
+        rows += [(split, *key, *variant) for variant in variants]
+        dropped = reasons[STATED] - dropped_before
+        split_counts.prompts[PromptCounts(len(variants), dropped)] += 1
+    if not rows:
+        return empty_table(VARIANTS), counts
+    return pd.DataFrame(rows, columns=list(VARIANTS.columns)), counts
+
+
+def summarize_variants(counts: Mapping[str, VariantCounts]) -> dict[str, Any]:
+    """Return and log ``count_variants`` of each split."""
+    result = {}
+    for split, split_counts in counts.items():
+        entry = count_variants(split_counts)
+        dropped = [f"{reason}: {count}" for reason, count in entry["dropped"].items()]
+        reasons = ", ".join(dropped) or "all"
+        numbers = (entry["with_variants"], entry["prompts"])
+        log.info("%s: %d of %d prompts have variants (%s)", split, *numbers, reasons)
+        result[split] = entry
     return result
 
 
@@ -240,8 +348,8 @@ def make_variants(
     """
     require_joined(captions, "captions", prompts=prompts, pairs=pairs, swapped=swapped)
     swapped = empty_table(SWAPPED) if swapped is None else swapped
-    tables = captions, pairs, ranking, swapped
-    variants, counts = vary(
-        prompts, *tables, adjectives, nouns, nouns_of(captions, pairs, captions["image_id"])
-    )
+    # Forms of nouns that the lexicon lacks; all without one.
+    known_nouns = nouns_of(captions, pairs, captions["image_id"])
+    words = VariantWords.read(ranking, adjectives, nouns, known_nouns)
+    variants, counts = vary(prompts, captions, pairs, swapped, words)
     return variants, summarize_variants(counts)

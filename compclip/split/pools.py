@@ -24,26 +24,34 @@ def pool_captions(
     original captions, with "swapped" their swapped captions, with "published" the originals of the
     swapped captions only, as in the released code.
     """
-    source = captions if distractors == "original" else swapped
-    if distractors == "swapped":
+    if distractors == "original":
+        source = captions
+    elif distractors == "swapped":
+        # As distractors, captions that describe no image.
         source = swapped.assign(text=swapped["swapped_text"])
+    else:
+        source = swapped
     in_pool = source["image_id"].isin(pool_images(judged, swapped, split))
-    return source.loc[in_pool, [*CAPTION_KEY, "text"]].sort_values(CAPTION_KEY, ignore_index=True)
+    pool = source.loc[in_pool, [*CAPTION_KEY, "text"]]
+    return pool.sort_values(CAPTION_KEY, ignore_index=True)
 
 
 def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:
     """Return the images whose captions are possible distractors in ``split``."""
-    source = "test_seen" if split == "test_swapped" else split
-    images = set(judged.loc[judged["split"] == source, "image_id"])
-    return images & set(swapped["image_id"]) if split == "test_swapped" else images
+    if split != "test_swapped":
+        return set(judged.loc[judged["split"] == split, "image_id"])
+    is_seen = judged["split"] == "test_seen"
+    seen = judged.loc[is_seen, "image_id"]
+    return set(seen) & set(swapped["image_id"])
 
 
 def class_names(captions: pd.DataFrame) -> pd.Series:
     """Return the class of each image, by image_id; an image without a class is its own class."""
-    texts = captions.drop_duplicates("image_id").astype({"image_id": "str", "class_id": "str"})
-    by_image = texts.set_index("image_id")["class_id"]
-    own = pd.Series("image " + by_image.index, index=by_image.index)
-    return ("class " + by_image).where(by_image.notna(), own)
+    images = captions.drop_duplicates("image_id").astype({"image_id": "str", "class_id": "str"})
+    class_ids = images.set_index("image_id")["class_id"]
+    # The prefixes keep an image's id apart from a class of the same name.
+    single = pd.Series("image " + class_ids.index, index=class_ids.index)
+    return ("class " + class_ids).where(class_ids.notna(), single)
 
 
 def least_distractors(
@@ -52,19 +60,23 @@ def least_distractors(
     """Return, by test split, the smallest number of captions of other classes that a prompted image
     has.
     """
-    classes = class_names(captions)
-    least = {}
+    class_of = class_names(captions)
+    distractors = {}
     for split in TESTS:
         images = prompts.loc[prompts["split"] == split, "image_id"].unique().astype("str")
-        if len(images):
-            in_pool = captions["image_id"].isin(pool_images(judged, swapped, split))
-            of_pool = captions.loc[in_pool, "image_id"].astype("str").map(classes)
-            own = of_pool.value_counts().reindex(classes[images].unique(), fill_value=0)
-            least[split] = len(of_pool) - int(own.max())
-    return least
+        if not len(images):
+            continue
+        pool = pool_images(judged, swapped, split)
+        in_pool = captions["image_id"].isin(pool)
+        pool_classes = captions.loc[in_pool, "image_id"].astype("str").map(class_of)
+        prompted_classes = class_of[images].unique()
+        # An image of the class with the most captions has the fewest distractors.
+        sizes = pool_classes.value_counts().reindex(prompted_classes, fill_value=0)
+        distractors[split] = len(pool_classes) - int(sizes.max())
+    return distractors
 
 
-def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
+def bounded(candidates: int | None, distractors: dict[str, int], where: str) -> int:
     """Return the number of candidates: ``candidates`` or, if None, as published or as many as there
     are.
 
@@ -73,16 +85,15 @@ def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
             names the reason.
     """
     wanted = candidates or CANDIDATES
-    few = {split: number for split, number in least.items() if 0 < number < wanted - 1}
+    few = {split: number for split, number in distractors.items() if 0 < number < wanted - 1}
     if not few:
         return wanted
     split = min(few, key=lambda name: few[name])
-    need = f"{wanted} candidates need {wanted - 1} captions of other classes as distractors"
-    fault = f"{need}, but {split} of {where} has only {few[split]}"
-    require(
-        candidates is None,
-        "score.candidates",
-        fault,
-        f"set it to at most {few[split] + 1}, or add images",
+    possible = few[split] + 1  # with the image's own caption
+    fault = (
+        f"{wanted} candidates need {wanted - 1} captions of other classes as distractors, but "
+        f"{split} of {where} has only {few[split]}"
     )
-    return few[split] + 1
+    remedy = f"set it to at most {possible}, or add images"
+    require(candidates is None, "score.candidates", fault, remedy)
+    return possible

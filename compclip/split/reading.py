@@ -14,8 +14,9 @@ compound (`green water slide`), which counts only if it is listed.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from compclip.core.heldout import split_pair
@@ -41,6 +42,15 @@ GRADES = WORDS.degree_adverbs.union(
 )
 COLOR = re.compile("colou?r")  # the beginning of words that name a color: `a bill of black color`
 MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
+# Other words in a row of adjectives: `a bright black, white and mostly brown`.
+IN_ROW = GRADES.union(
+    SUFFIXES, WORDS.joins, WORDS.indefinite_articles, WORDS.painted, WORDS.becoming, ["of"]
+)
+# Of the words before a predicate, the last of these decides: in `is mostly red and pink`, it is
+# `is`.
+PREDICATE_OPENERS = WORDS.function_words - WORDS.joins - GRADES
+# Before a noun that is the first of its phrase.
+PHRASE_OPENERS = WORDS.determiners.union(WORDS.prepositions, ["and", "has", "whose"])
 
 
 @dataclass(slots=True)  # not frozen, which would take three times as long
@@ -75,24 +85,41 @@ class Reader:
         has_compounds: bool = False,
     ) -> None:
         self.has_compounds = has_compounds
+        # Kind and canonical word of each form, by its tokens.
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
-        others = {form: form for form in modifiers}
-        for kind, forms in (("modifier", others), ("noun", nouns), ("adjective", adjectives)):
-            for form, canonical in forms.items():
-                self.forms[tuple(m.group() for m in self._tokens(normalize(form.lower()).text))] = (
-                    kind,
-                    canonical,
-                )
         # The length of the longest form by its first token; most tokens of a text do not begin a
         # form.
         self.longest: dict[str, int] = {}
-        for first, *more in self.forms:
-            self.longest[first] = max(self.longest.get(first, 0), 1 + len(more))
+        # A later kind replaces the forms of those before.
+        # Their words are not compared, so a form stands for itself.
+        self._add("modifier", {form: form for form in modifiers})
+        self._add("noun", nouns)
+        self._add("adjective", adjectives)
+
+    def _add(self, kind: str, forms: Mapping[str, str]) -> None:
+        for form, canonical in forms.items():
+            tokens = self._tokens(normalize(form.lower()).text)
+            words = tuple(token.group() for token in tokens)
+            self.forms[words] = (kind, canonical)
+            longest = self.longest.get(words[0], 0)
+            self.longest[words[0]] = max(longest, len(words))
 
     @staticmethod
     def _tokens(text: str) -> list[re.Match[str]]:
         """Return the tokens; hyphens separate tokens, as spaces do."""
-        return [m for m in TOKEN.finditer(text) if m.group() != "-"]
+        return [match for match in TOKEN.finditer(text) if match.group() != "-"]
+
+    def _longest_form(self, lowers: list[str], i: int) -> tuple[int, str, str]:
+        """Return the length in tokens, kind and word of the longest form that begins at token
+        ``i``.
+        """
+        longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
+        for length in range(longest, 0, -1):
+            entry = self.forms.get(tuple(lowers[i : i + length]))
+            if entry is not None:
+                kind, word = entry
+                return length, kind, word
+        return 1, "other", lowers[i]
 
     def read(self, text: str) -> list[TextItem]:
         """Return the items of a normalized text, with offsets as given; of several matching forms,
@@ -100,18 +127,16 @@ class Reader:
         """
         as_read = normalize(text)
         tokens = self._tokens(as_read.text)
-        lowers = [m.group().lower() for m in tokens]
+        lowers = [token.group().lower() for token in tokens]
         items: list[TextItem] = []
         i = 0
         while i < len(tokens):
-            length, kind, word = 1, "other", lowers[i]
-            for longer in range(min(self.longest.get(word, 0), len(tokens) - i), 0, -1):
-                if known := self.forms.get(tuple(lowers[i : i + longer])):
-                    length, (kind, word) = longer, known
-                    break
-            if kind == "noun" and items and items[-1].kind == "noun" and self.has_compounds:
+            length, kind, word = self._longest_form(lowers, i)
+            if self.has_compounds and kind == "noun" and items and items[-1].kind == "noun":
                 items[-1] = replace(items[-1], kind="other")
-            start, end = as_read.given(tokens[i].start(), tokens[i + length - 1].end())
+            last = tokens[i + length - 1]
+            # A normalized text may be shorter or longer than the given one.
+            start, end = as_read.given(tokens[i].start(), last.end())
             items.append(TextItem(kind, word, start, end))
             i += length
         return items
@@ -125,40 +150,43 @@ class Reader:
 Reading = list[tuple[TextItem, TextItem]]  # pairs of an adjective and its noun
 
 
+def _word(items: list[TextItem], i: int) -> str:
+    """Return the word of an item, "" outside of the text."""
+    return items[i].word if 0 <= i < len(items) else ""
+
+
 def _is_participle(text: str, noun: TextItem) -> bool:
     """Return whether a noun is used as a participle: `red headed`."""
-    return normalize(text[noun.start : noun.end]).text.lower().endswith("ed")
+    surface = normalize(text[noun.start : noun.end]).text
+    return surface.lower().endswith("ed")
 
 
 def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:
     """Return whether the noun is surely the last of its phrase, not the first half of a
     compound.
     """
-    # `red headed bird`; but a `red feathered tip` is a red tip.
-    if (
-        _is_participle(text, items[noun])
-        and items[noun].word not in WORDS.marks_and_feathers
-        or noun + 1 == len(items)
-    ):
+    # Nothing follows that could continue a compound.
+    if noun + 1 == len(items):
         return True
-    after = items[noun + 1]
-    return (
-        after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
-    )
+    # `red headed bird`; but a `red feathered tip` is a red tip.
+    is_feather = items[noun].word in WORDS.marks_and_feathers
+    if not is_feather and _is_participle(text, items[noun]):
+        return True
+    following = items[noun + 1]
+    is_sign = not following.word[0].isalnum()
+    return following.kind != "other" or following.word in WORDS.function_words or is_sign
 
 
 def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
-    """Return which of the consecutive nouns from ``noun`` on the adjective before them modifies."""
+    """Return the noun, among those in a row from ``noun``, that the preceding adjective
+    modifies.
+    """
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
-        if (
-            items[noun + 1].word not in WORDS.marks_and_feathers
-            and items[noun].word not in WORDS.ordinals
-        ):
+        is_mark = items[noun + 1].word in WORDS.marks_and_feathers  # `black cheek patch`
+        if not is_mark and items[noun].word not in WORDS.ordinals:
             break
         noun += 1
-        if (
-            noun + 1 < len(items) and items[noun + 1].word in WORDS.be
-        ):  # `a red bill feathers are black`
+        if _word(items, noun + 1) in WORDS.be:  # `a red bill feathers are black`
             return None
     return noun if _ends_phrase(text, items, noun) else None
 
@@ -168,30 +196,30 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
     i = index + step
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
-    return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind in kinds else None
+    is_inside = 0 <= i < len(items)
+    has_join = abs(i - index) > 1
+    return i if is_inside and has_join and items[i].kind in kinds else None
 
 
 def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no
     red wings.
     """
-    stops = WORDS.function_words - WORDS.joins - GRADES
-    before = (
-        item.word
-        for item in reversed(items[:adjective])
-        if item.kind == "noun" or item.word in stops
-    )
-    return next(before, "") in WORDS.verbs
+    for item in reversed(items[:adjective]):
+        if item.kind == "noun" or item.word in PREDICATE_OPENERS:
+            return item.word in WORDS.verbs
+    return False
 
 
 def _opens_clause(items: list[TextItem], noun: int) -> bool:
     """Return whether a verb follows the nouns from ``noun`` on: `the crown is red throat and belly
     are blue`.
     """
-    after = (
-        item.word for item in items[noun:] if item.kind != "noun" and item.word not in WORDS.joins
-    )
-    return next(after, "") in WORDS.verbs
+    for item in items[noun:]:
+        # In `throat and belly are`, only `are` decides.
+        if item.kind != "noun" and item.word not in WORDS.joins:
+            return item.word in WORDS.verbs
+    return False
 
 
 def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[TextItem]:
@@ -204,11 +232,13 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
         return []
     # `a small white bellied bird`: the bird is small.
     is_stack = not _is_participle(text, items[noun])
-    adjectives = [items[noun - 1]]
-    i = _modifier_before(items, noun - 1, is_stack)
-    while i is not None and not _is_predicate(items, i):
+    adjectives: list[TextItem] = []
+    i: int | None = noun - 1
+    while i is not None:
         adjectives.append(items[i])
         i = _modifier_before(items, i, is_stack)
+        if i is not None and _is_predicate(items, i):
+            break
     return [item for item in adjectives if item.kind == "adjective"]
 
 
@@ -216,6 +246,7 @@ def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | Non
     """Return the adjective joined to the item at ``i``; in a stack, also one of another lexicon (`a
     long red bill`).
     """
+    # One of the two kinds each, in any order.
     if is_stack and i and {items[i].kind, items[i - 1].kind} == set(MODIFYING):
         return i - 1
     return _joined(items, i, -1, *MODIFYING)
@@ -223,13 +254,18 @@ def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | Non
 
 def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
     """Return the nouns that the adjectives before the noun ``first`` modify."""
-    noun = _bearer(text, items, first)
     bearers: list[TextItem] = []
+    noun = _bearer(text, items, first)
     while noun is not None:
         bearers.append(items[noun])
         # `red headed and tailed bird` is only a suspicion.
-        joined = None if _is_participle(text, items[noun]) else _joined(items, noun, 1, "noun")
-        noun = None if joined is None else _bearer(text, items, joined)
+        if _is_participle(text, items[noun]):
+            break
+        joined = _joined(items, noun, 1, "noun")
+        if joined is None:
+            break
+        noun = _bearer(text, items, joined)
+        # `black head and wings that are white` states no black wings.
         if noun is not None and _has_predicate(items, noun):
             break
     return bearers
@@ -242,23 +278,27 @@ def _has_predicate(items: list[TextItem], noun: int) -> bool:
     A relative clause without a listed adjective does not count: `brown tarsus and feet that is
     flappy`. A color of its own does: `black head and wings of a brown color`.
     """
+    # `black head and wings of a brown color`
     if _color_of(items, noun):
         return True
-    after = [item.word for item in items[noun + 1 : noun + 3]]
-    if after and after[0] in WORDS.relatives:
+    next_words = [item.word for item in items[noun + 1 : noun + 3]]
+    if next_words and next_words[0] in WORDS.relatives:
+        # `wings that are white`, but not `feet that is flappy`
         is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
-        return after[-1] not in WORDS.verbs or is_listed
-    return bool(WORDS.predicate_openers.intersection(after))
+        return is_listed or next_words[-1] not in WORDS.verbs
+    return bool(WORDS.predicate_openers.intersection(next_words))
 
 
-def _of_pattern(items: list[TextItem], noun: int) -> TextItem | None:
+def _pattern_ground(items: list[TextItem], noun: int) -> TextItem | None:
     """Return the adjective of a pattern's ground: black in `black with white speckled feathers`."""
-    if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
+    if noun < 4:
         return None
-    is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(
-        items, noun - 4
-    )
-    return items[noun - 4] if is_phrase else None
+    ground, preposition, color, pattern = items[noun - 4 : noun]
+    if pattern.word not in WORDS.patterns or preposition.word != "with":
+        return None
+    if ground.kind != "adjective" or color.kind != "adjective":
+        return None
+    return None if _is_predicate(items, noun - 4) else ground
 
 
 def _before_noun(text: str, items: list[TextItem]) -> Reading:
@@ -267,12 +307,18 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
     """
     pairs: Reading = []
     for index, item in enumerate(items):
-        adjectives = _adjectives_before(text, items, index) if item.kind == "noun" else []
-        if item.kind == "noun" and (ground := _of_pattern(items, index)):
+        if item.kind != "noun":
+            continue
+        adjectives = _adjectives_before(text, items, index)
+        ground = _pattern_ground(items, index)
+        if ground is not None:
+            # The adjective of the pattern is not the noun's: `white speckled feathers`.
             adjectives = [ground]
-        if adjectives:
-            bearers = _bearers(text, items, index)
-            pairs.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
+        if not adjectives:
+            continue
+        bearers = _bearers(text, items, index)
+        for adjective in adjectives:
+            pairs.extend((adjective, bearer) for bearer in bearers)
     return pairs
 
 
@@ -280,20 +326,39 @@ def _is_subject(items: list[TextItem], noun: int) -> bool:
     """Return whether the noun heads `whose …`, or `the …` or `its …` that does not follow a
     preposition.
     """
-    passed = WORDS.joins | WORDS.sides
-    i = noun - 1
-    # `the bird's upper wings`
-    while i >= 0 and (
-        items[i].kind != "other" or items[i].word in passed or items[i].word.endswith(("'s", "’s"))
-    ):
-        i -= 1
-    if i >= 0 and items[i].word == "whose":
+    opener = noun - 1
+    while opener >= 0 and _is_inside_subject(items[opener]):
+        opener -= 1
+    if opener < 0:
+        return False
+    # `a bird whose spot is yellow`
+    if items[opener].word == "whose":
         return True
-    return (
-        i >= 0
-        and items[i].word in WORDS.owners
-        and (i == 0 or items[i - 1].word not in WORDS.prepositions)
-    )
+    if items[opener].word not in WORDS.owners:
+        return False
+    # In `a ring on the bill is red`, the bill is not red.
+    return opener == 0 or items[opener - 1].word not in WORDS.prepositions
+
+
+def _is_inside_subject(item: TextItem) -> bool:
+    """Return whether an item may be between a subject's determiner and its noun: `the bird's upper
+    wings`.
+    """
+    if item.kind != "other" or item.word in WORDS.joins or item.word in WORDS.sides:
+        return True
+    return item.word.endswith(("'s", "’s"))
+
+
+def _subjects_before(items: list[TextItem], noun: int) -> Iterator[int]:
+    """Yield the nouns that a span or a conjunction joins to a subject, from the right."""
+    while True:
+        previous = _span_top(items, noun)
+        if previous is None:
+            previous = _joined(items, noun, -1, "noun")
+        if previous is None:
+            return
+        yield previous
+        noun = previous
 
 
 def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
@@ -303,83 +368,80 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     [] if one of them has an adjective: in `a black crown and nape that are gray`, the crown is
     ambiguous.
     """
-    others = []
-    while (other := _span_top(items, noun)) is not None or (
-        other := _joined(items, noun, -1, "noun")
-    ) is not None:
-        others.append(noun := other)
-    has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {
-        "and",
-        "has",
-        "whose",
-    }
-    return others if has_determiner else []
+    subjects = list(_subjects_before(items, noun))
+    # The leftmost, before which a determiner shows that no adjective stands.
+    first = subjects[-1] if subjects else noun
+    opener = _word(items, first - 1)
+    return subjects if opener == "" or opener in PHRASE_OPENERS else []
 
 
 def _span_top(items: list[TextItem], noun: int) -> int | None:
     """Return the noun from which a span extends down to ``noun``: crown in `the crown down to the
     nape`.
     """
-    i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
-    before = [item.word for item in items[max(0, i - 2) : i]]
-    return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
+    end = noun
+    # `down to the nape`, `down to nape`
+    if _word(items, noun - 1) in WORDS.owners:
+        end -= 1
+    top = end - 3
+    if top < 0 or items[top].kind != "noun":
+        return None
+    is_span = items[end - 2].word == "down" and items[end - 1].word == "to"
+    return top if is_span else None
 
 
 def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in
     `wings that are`.
     """
-    i = noun + 1
-    is_relative = i < len(items) and items[i].word in WORDS.relatives
-    start = _after_verb(items, i + is_relative)
+    verb = noun + 1
+    is_relative = _word(items, verb) in WORDS.relatives
+    if is_relative:
+        verb += 1
+    start = _after_verb(items, verb)
     if start is None:
         return None
     if is_relative:
-        before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
-        return None if before & (WORDS.prepositions - {"with"}) else start
-    if items[i].word in WORDS.painted:  # `on a wall painted red`
+        # After a preposition, the clause may be about a noun before it.
+        previous = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
+        return None if previous & (WORDS.prepositions - {"with"}) else start
+    if items[verb].word in WORDS.painted:  # `on a wall painted red`
         return start
+    # Of `the crown down to the nape is red`, the crown must be a subject.
     top = _span_top(items, noun)
-    return start if _is_subject(items, noun if top is None else top) else None
+    subject = noun if top is None else top
+    return start if _is_subject(items, subject) else None
 
 
 def _after_verb(items: list[TextItem], i: int) -> int | None:
     """Return where the predicate after a verb at ``i`` begins: after `is`, `has turned` or `appears
     to be`.
     """
-    words = [item.word for item in items[i : i + 3]]
-    if len(words) == 3 and words[0] in WORDS.raising and words[1:] == ["to", "be"]:
+    verb = _word(items, i)
+    following = _word(items, i + 1)
+    # `appears to be`
+    if verb in WORDS.raising and following == "to" and _word(items, i + 2) == "be":
         return i + 3
-    if len(words) > 1 and words[0] in WORDS.has and words[1] in WORDS.becoming:
+    # `has turned`
+    if verb in WORDS.has and following in WORDS.becoming:
         return i + 2
-    is_verb = bool(words) and words[0] in WORDS.verbs | WORDS.becoming | WORDS.painted
+    is_verb = verb in WORDS.verbs or verb in WORDS.becoming or verb in WORDS.painted
     return i + 1 if is_verb else None
 
 
 def _coordinated(items: list[TextItem], start: int) -> list[int]:
-    """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and
+    """Return the positions of the adjectives in a row from ``start`` on: `a bright black, white and
     mostly brown`.
     """
-    passed = (
-        GRADES
-        | SUFFIXES
-        | WORDS.joins
-        | WORDS.indefinite_articles
-        | WORDS.painted
-        | WORDS.becoming
-        | {"of"}
-    )
-    places: list[int] = []
-    i = start
-    while i < len(items):
+    positions: list[int] = []
+    for i in range(start, len(items)):
         if items[i].kind in MODIFYING:
-            places.append(i)
-            if i + 1 == len(items) or items[i + 1].word not in WORDS.joins:
+            positions.append(i)
+            if _word(items, i + 1) not in WORDS.joins:
                 break
-        elif items[i].word not in passed:
+        elif items[i].word not in IN_ROW:
             break
-        i += 1
-    return places
+    return positions
 
 
 def _as_predicate(items: list[TextItem]) -> Reading:
@@ -393,28 +455,29 @@ def _as_predicate(items: list[TextItem]) -> Reading:
             continue
         nouns = [items[noun] for noun in (index, *_other_subjects(items, index))]
         for i in _coordinated(items, start):
-            following = items[i + 1].word if i + 1 < len(items) else ""
-            ends = (
-                not following[:1].isalnum()
-                or following in WORDS.function_words
-                or COLOR.match(following)
-            )
-            if ends and items[i].kind == "adjective":
+            # `the bill is black tipped` states no black bill.
+            if items[i].kind == "adjective" and _ends_predicate(_word(items, i + 1)):
                 pairs += [(items[i], noun) for noun in nouns]
     return pairs
+
+
+def _ends_predicate(following: str) -> bool:
+    """Return whether a predicate may end before this word ("": at the end of the text)."""
+    is_sign = not following[:1].isalnum()
+    return is_sign or following in WORDS.function_words or bool(COLOR.match(following))
 
 
 def _color_of(items: list[TextItem], noun: int) -> list[TextItem]:
     """Return the adjectives in the color of a noun: `wings of a bright yellow color`, `a belly in
     white color`.
     """
-    if noun + 1 == len(items) or items[noun + 1].word not in ("of", "in"):
+    if _word(items, noun + 1) not in ("of", "in"):
         return []
-    places = _coordinated(items, noun + 2)
-    after = places[-1] + 1 if places else len(items)
-    if after == len(items) or not COLOR.match(items[after].word):
+    positions = _coordinated(items, noun + 2)
+    # `of a bright yellow color`, but not `of a bright yellow bird`
+    if not positions or not COLOR.match(_word(items, positions[-1] + 1)):
         return []
-    return [items[i] for i in places if items[i].kind == "adjective"]
+    return [items[i] for i in positions if items[i].kind == "adjective"]
 
 
 def _with_color(items: list[TextItem]) -> Reading:
@@ -422,19 +485,21 @@ def _with_color(items: list[TextItem]) -> Reading:
     pairs: Reading = []
     for index, item in enumerate(items):
         adjectives = _color_of(items, index) if item.kind == "noun" else []
-        others = _other_subjects(items, index) if adjectives else []
-        pairs += [(adjective, items[noun]) for adjective in adjectives for noun in (index, *others)]
+        if not adjectives:
+            continue
+        nouns = (index, *_other_subjects(items, index))
+        for adjective in adjectives:
+            pairs += [(adjective, items[noun]) for noun in nouns]
     return pairs
 
 
 def _without_suffixes(items: list[TextItem]) -> list[TextItem]:
     """Return the items without those of ``SUFFIXES`` after an adjective."""
-    kinds_before = [None, *(item.kind for item in items)]
-    return [
-        item
-        for item, before in zip(items, kinds_before, strict=False)
-        if item.word not in SUFFIXES or before not in MODIFYING
-    ]
+    plain = items[:1]
+    for previous, item in pairwise(items):
+        if item.word not in SUFFIXES or previous.kind not in MODIFYING:
+            plain.append(item)
+    return plain
 
 
 def stated(text: str, items: list[TextItem]) -> Reading:
@@ -445,24 +510,26 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     """
     plain = _without_suffixes(items)
     pairs = _before_noun(text, plain) + _as_predicate(plain) + _with_color(plain)
-    reached = denied([item.word for item in items], [item.kind for item in items])
-    starts = {items[i].start for i in reached}
-    return [
-        (adjective, noun)
-        for adjective, noun in pairs
-        if starts.isdisjoint((adjective.start, noun.start))
-    ]
+    # Of all items, because their positions are those in ``items``.
+    denied_items = denied([item.word for item in items], [item.kind for item in items])
+    denied_starts = {items[i].start for i in denied_items}
+    stated_pairs: Reading = []
+    for adjective, noun in pairs:
+        if adjective.start in denied_starts or noun.start in denied_starts:
+            continue
+        stated_pairs.append((adjective, noun))
+    return stated_pairs
 
 
 def near(items: list[TextItem]) -> Reading:
     """Return every adjective and noun at most ``MAX_DISTANCE`` items apart."""
-    return [
-        (item, other)
-        for index, item in enumerate(items)
-        if item.kind == "adjective"
-        for other in items[max(0, index - MAX_DISTANCE) : index + MAX_DISTANCE + 1]
-        if other.kind == "noun"
-    ]
+    pairs: Reading = []
+    for index, item in enumerate(items):
+        if item.kind == "adjective":
+            first = max(0, index - MAX_DISTANCE)
+            window = items[first : index + MAX_DISTANCE + 1]
+            pairs += [(item, noun) for noun in window if noun.kind == "noun"]
+    return pairs
 
 
 def word_pairs(pairs: Iterable[tuple[TextItem, TextItem]]) -> set[tuple[str, str]]:
@@ -471,7 +538,7 @@ def word_pairs(pairs: Iterable[tuple[TextItem, TextItem]]) -> set[tuple[str, str
 
 def _replaced(word: str, endings: Iterable[tuple[str, str]]) -> set[str]:
     """Return the words that a word becomes if one of these endings is replaced."""
-    return {word.removesuffix(end) + other for end, other in endings if word.endswith(end)}
+    return {word.removesuffix(old) + new for old, new in endings if word.endswith(old)}
 
 
 def possible_forms(noun: str) -> set[str]:
@@ -480,16 +547,17 @@ def possible_forms(noun: str) -> set[str]:
     They are its plurals, its singulars if it is a plural itself, and the nouns with the same
     plural: whoever takes `vases` for a plural of `vas` calls a `vase` a `vas`.
     """
-    endings = [
-        ("", "s"),
-        *((end, other) for end, others in WORDS.plural_endings.items() for other in others),
-    ]
-    singulars = _replaced(noun, [(other, end) for end, other in endings])
+    endings = [("", "s")]
+    for singular, plurals in WORDS.plural_endings.items():
+        endings += [(singular, ending) for ending in plurals]
+    plurals_of_noun = _replaced(noun, endings)
+    # The same rules, read from the plural to the singular.
+    singulars_of_noun = _replaced(noun, [(new, old) for old, new in endings])
     regular = plural(noun)
-    with_same = {
-        word for word in (regular[:-1], regular[:-2], f"{regular[:-3]}y") if plural(word) == regular
-    }
-    return _replaced(noun, endings) | singulars | with_same | {regular}
+    # Nouns of which -s, -es or -ies makes the same plural.
+    candidates = (regular[:-1], regular[:-2], f"{regular[:-3]}y")
+    same_plural = {word for word in candidates if plural(word) == regular}
+    return plurals_of_noun | singulars_of_noun | same_plural | {regular}
 
 
 def reader_of(
@@ -505,14 +573,18 @@ def reader_of(
     # The lexicons by which pairs are extracted, so that a change of them reruns the steps that
     # read.
     modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
-    if nouns is None:
-        held = {split_pair(pair)[1] for pair in heldout}
-        # `short` may be a form of `shorts`, `new` of `news`, `to` of `tos`: they are other words.
-        others = WORDS.function_words.union(modifiers, WORDS.pointers)
-        possible = {form: noun for noun in sorted(held) for form in possible_forms(noun) - others}
-        forms = possible | dict(zip(held, held, strict=True))
-        return Reader(adjectives, compounds.forms | forms, modifiers, has_compounds=True)
-    return Reader(adjectives, surface_forms(nouns, compounds), modifiers)
+    # With a lexicon, its nouns and the compounds are all that is read.
+    if nouns is not None:
+        return Reader(adjectives, surface_forms(nouns, compounds), modifiers)
+    heldout_nouns = {split_pair(pair)[1] for pair in heldout}
+    # `short` may be a form of `shorts`, `new` of `news`, `to` of `tos`: they are other words.
+    excluded = WORDS.function_words.union(modifiers, WORDS.pointers)
+    forms: dict[str, str] = {}
+    for noun in sorted(heldout_nouns):
+        forms |= dict.fromkeys(possible_forms(noun) - excluded, noun)
+    # A noun is always a form of itself.
+    forms |= {noun: noun for noun in heldout_nouns}
+    return Reader(adjectives, compounds.forms | forms, modifiers, has_compounds=True)
 
 
 def swap_faults(
@@ -524,19 +596,23 @@ def swap_faults(
     """Return the faults in the words of a swapped caption; the texts are as ``Reader.pairs``
     returns them.
     """
+    items, pairs = caption
+    new_items, new_pairs = swapped
     faults = []
-    (items, pairs), (new_items, new_pairs) = caption, swapped
-    if [i.word for i in items if i.kind == "noun"] != [
-        i.word for i in new_items if i.kind == "noun"
-    ]:
+    if _nouns(items) != _nouns(new_items):
         faults.append("the nouns changed")
     # Further pairs that only the swapped caption states must be held out, too.
     added = word_pairs(new_pairs) - word_pairs(pairs) - set(heldout)
-    faults += [
-        f"it also says {adjective}_{noun}, which is not held out"
-        for adjective, noun in sorted(added)
-    ]
-    changed = {change["start"]: change["noun"] for change in changes}
-    if any(a.start in changed and n.word != changed[a.start] for a, n in pairs):
-        faults.append("the adjective is also about another noun")
+    for adjective_word, noun_word in sorted(added):
+        faults.append(f"it also says {adjective_word}_{noun_word}, which is not held out")
+    noun_of_change = {change["start"]: change["noun"] for change in changes}
+    for adjective, noun in pairs:
+        # The noun itself if the adjective is not changed.
+        if noun_of_change.get(adjective.start, noun.word) != noun.word:
+            faults.append("the adjective is also about another noun")
+            break
     return faults
+
+
+def _nouns(items: Iterable[TextItem]) -> list[str]:
+    return [item.word for item in items if item.kind == "noun"]

@@ -9,12 +9,12 @@ import difflib
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.errors import require
+from compclip.core.errors import UserError, require
 from compclip.core.heldout import pair_names, split_pair
 from compclip.core.inputs import (
     Division,
@@ -27,9 +27,9 @@ from compclip.core.inputs import (
 )
 from compclip.core.log import log
 from compclip.core.published import read_split
-from compclip.core.seeds import rng
 from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
+from compclip.split.composition import Stream
 from compclip.split.config import Draw
 from compclip.split.published import take_pairs
 from compclip.text.lexicon import Lexicon, find_lexicon
@@ -42,44 +42,43 @@ def n_heldout(ranked: int, fraction: float) -> int:
     """Return ``fraction`` of ``ranked``; half rounds up, in decimal arithmetic (0.29 of 50 is
     14.5).
     """
-    return int((Decimal(str(fraction)) * ranked).to_integral_value(ROUND_HALF_UP))
+    # str gives the decimal as the config has it.
+    exact = Decimal(str(fraction)) * ranked
+    return int(exact.to_integral_value(ROUND_HALF_UP))
 
 
-def draw_heldout(
-    ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str
-) -> list[str]:
+def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]:
     """Return pairs drawn without replacement from the window (ends included), sorted."""
-    where, (low, high) = f"{dataset}/{composition}", draw.window
-    n = max(n_heldout(len(ranking), draw.fraction), draw.least)
+    number = max(n_heldout(len(ranking), draw.fraction), draw.least)
     fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
     remedy = (
         "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in "
         "split.heldout.pairs"
     )
-    require(n, where, fault, remedy)
+    require(number, stream.where, fault, remedy)
+    low, high = draw.window
+    # By rank, so that the order of rows decides nothing.
     ordered = ranking.sort_values("rank")
-    window = ordered[ordered["percentile"].between(low, high)]
+    is_in_window = ordered["percentile"].between(low, high)
+    window = ordered[is_in_window]
     fault = (
-        f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs "
-        "are between the"
+        f"{number} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs "
+        f"are between the percentiles {low:g} and {high:g}"
     )
     remedy = "widen split.heldout.window, or lower split.heldout.fraction and least"
-    require(len(window) >= n, where, f"{fault} percentiles {low:g} and {high:g}", remedy)
+    require(len(window) >= number, stream.where, fault, remedy)
     names = pair_names(window).to_numpy()
-    preferred = (
-        swappable(window, ranking).to_numpy()
-        if draw.prefer == "swappable"
-        else np.ones(len(names), bool)
-    )
-    generator = rng(seed, "sample_heldout", dataset, composition)
+    # As published: any pair of the window.
+    is_preferred = np.ones(len(names), bool)
+    if draw.prefer == "swappable":
+        is_preferred = swappable(window, ranking).to_numpy()
+    generator = stream.generator("sample_heldout")
     drawn: list[str] = []
-    for pairs in (names[preferred], names[~preferred]):
-        drawn += map(
-            str,
-            pairs[
-                generator.choice(len(pairs), size=min(n - len(drawn), len(pairs)), replace=False)
-            ],
-        )
+    # The others only complete the number, if too few are preferred.
+    for pairs in (names[is_preferred], names[~is_preferred]):
+        size = min(number - len(drawn), len(pairs))
+        positions = generator.choice(len(pairs), size=size, replace=False)
+        drawn += map(str, pairs[positions])
     return sorted(drawn)
 
 
@@ -90,8 +89,10 @@ def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
     Pairs are compared by how often the noun occurs with other ranked adjectives, which on real
     birds ranks them as the number of possible swaps does (Spearman 0.88 for color, 0.94 for shape).
     """
-    others = window["noun"].map(ranking.groupby("noun")["count"].sum()) - window["count"]
-    return others.between(others.median(), DOMINATES * others.median())
+    noun_counts = ranking.groupby("noun")["count"].sum()
+    with_others = window["noun"].map(noun_counts) - window["count"]
+    median = with_others.median()
+    return with_others.between(median, DOMINATES * median)
 
 
 def check_listed(
@@ -108,43 +109,69 @@ def check_listed(
     swaps could not make it and the audit could not find it. ``counts``: how often each pair occurs;
     ``nouns``: None if any noun may be ranked.
     """
-    key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
+    key = f"config: split.heldout.pairs: {where}"
+    ranked = set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
+        # The ranked pairs are of listed words.
         for word, lexicon in zip(split_pair(pair), (adjectives, nouns), strict=True):
-            near = ", ".join(difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5))
-            hint = (
-                f"did you mean {near}?"
-                if near
-                else "write pairs as adjective_noun, a list a composition"
-            )
-            is_known = lexicon is None or word in lexicon.words
-            require(
-                is_known, key, f"{pair!r}: lexicon {lexicon and lexicon.name} has no {word!r}", hint
-            )
+            if lexicon is not None and word not in lexicon.words:
+                fault = f"{pair!r}: lexicon {lexicon.name} has no {word!r}"
+                raise UserError(f"{key}: {fault}; {_hint(pair, ranked)}")
         require(pair in counts.index, key, f"{pair!r} occurs in no caption", "remove it")
     require(len({*listed}) == len(listed), key, "a pair is listed twice", "remove one")
-    all_ranked = f"all {len(ranked)} ranked pairs are held out, so none is seen"
-    require(not ranked <= {*listed}, key, all_ranked, "remove some")
+    # test_seen needs ranked pairs that are not held out.
+    fault = f"all {len(ranked)} ranked pairs are held out, so none is seen"
+    require(not ranked <= {*listed}, key, fault, "remove some")
     return sorted(listed)
 
 
+def _hint(pair: str, ranked: set[str]) -> str:
+    similar = difflib.get_close_matches(pair, ranked, n=4, cutoff=0.5)
+    if not similar:
+        return "write pairs as adjective_noun, a list a composition"
+    return f"did you mean {', '.join(similar)}?"
+
+
 def missing_pairs(
-    occurrences: pd.DataFrame,
-    ranking: pd.DataFrame,
-    division: pd.DataFrame,
-    dataset: str,
-    composition: str,
+    occurrences: pd.DataFrame, ranking: pd.DataFrame, division: pd.DataFrame, where: str
 ) -> list[str]:
     """Return the ranked pairs that occur (disputed or not) in test but not in train, sorted."""
-    side = occurrences["image_id"].map(division.set_index("image_id")["side"])
+    side_of_image = division.set_index("image_id")["side"]
+    sides_of_rows = occurrences["image_id"].map(side_of_image)
     pairs = pair_names(occurrences)
-    missing = sorted(
-        set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"])
-    )
+    in_test = set(pairs[sides_of_rows == "test"])
+    in_train = set(pairs[sides_of_rows == "train"])
+    # A pair that is not ranked is too rare to test.
+    missing = sorted(in_test & set(pair_names(ranking)) - in_train)
     fault = "train has every ranked pair of test, so none is held out"
     remedy = "set split.divergence.compound to max, or lower split.divergence.train or test"
-    require(missing, f"{dataset}/{composition}", fault, remedy)
+    require(missing, where, fault, remedy)
     return missing
+
+
+class _Choice(NamedTuple):
+    """Held-out pairs, where they come from, and further entries of heldout.json."""
+
+    pairs: list[str]
+    source: str
+    entries: dict[str, Any]
+
+
+def _published(
+    path: str | Path, ranked: set[str], adjectives: Lexicon, nouns: Lexicon | None
+) -> _Choice:
+    noun_forms = nouns.forms if nouns else None
+    published = read_split(path).pairs
+    pairs, faults = take_pairs(published, adjectives.forms, noun_forms, path)
+    unranked = sorted(set(pairs) - ranked)
+    entries = {"not_ranked": unranked, "violations": faults}
+    return _Choice(pairs, "published", entries)
+
+
+def _count_occurrences(pairs: OccurrenceBlocks) -> pd.Series:
+    """Return how often each pair occurs, by its name, ranked or not."""
+    counts = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
+    return counts["count"].groupby(pair_names(counts)).sum()
 
 
 @checked
@@ -185,58 +212,50 @@ def sample_heldout(
             is refused (docs/library.md).
     """
     require_joined(division, "division", pairs=pairs)
-    draw, where = draw or Draw(), f"{dataset}/{composition}"
+    draw = draw or Draw()
+    stream = Stream(seed, dataset, composition)
+    where = stream.where
     adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
-        require(
-            "_" not in word,
-            where,
-            f"{word!r} contains _, which separates adjective and noun",
-            "rename it",
-        )
-    ranked = set(pair_names(ranking))
-    counts = ranking["count"].set_axis(pair_names(ranking))
+        fault = f"{word!r} contains _, which separates adjective and noun"
+        require("_" not in word, where, fault, "rename it")
+    names = pair_names(ranking)
+    ranked = set(names)
+    counts = ranking["count"].set_axis(names)
     if pairs is not None:  # a listed or published pair may be unranked
-        found = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
-        counts = found["count"].groupby(pair_names(found)).sum()
-    chosen: dict[str, Any]
+        counts = _count_occurrences(pairs)
     if published:
-        names = read_split(published).pairs
-        heldout, faults = take_pairs(
-            names, adjectives.forms, nouns.forms if nouns else None, published
-        )
-        chosen = {"not_ranked": sorted(set(heldout) - ranked), "violations": faults}
-        source = "published"
+        choice = _published(published, ranked, adjectives, nouns)
     elif division is not None:
         require(isinstance(pairs, pd.DataFrame), "pairs", "a division needs all pairs")
-        source, heldout, chosen = (
-            "divergence",
-            missing_pairs(pairs, ranking, division, dataset, composition),
-            {},
-        )
+        choice = _Choice(missing_pairs(pairs, ranking, division, where), "divergence", {})
     elif listed:
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)
-        source, chosen = "config", {"not_ranked": sorted(set(heldout) - ranked)}
+        choice = _Choice(heldout, "config", {"not_ranked": sorted(set(heldout) - ranked)})
     else:
-        source, heldout, chosen = (
-            "drawn",
-            draw_heldout(ranking, draw, seed, dataset, composition),
-            {},
-        )
-    counts = counts.reindex(heldout, fill_value=0)
-    log.info("%s: held-out pairs: %d (%s); ranked: %d", where, len(heldout), source, len(ranking))
-    if unranked := chosen.get("not_ranked"):
-        shown = ", ".join(f"{pair} ({counts[pair]} occurrences)" for pair in unranked)
-        log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), shown)
+        choice = _Choice(draw_heldout(ranking, draw, stream), "drawn", {})
+    # A published pair may occur in no caption.
+    counts = counts.reindex(choice.pairs, fill_value=0)
+    _log_heldout(choice, counts, len(ranking), where)
     return {
-        "pairs": heldout,
-        "source": source,
+        "pairs": choice.pairs,
+        "source": choice.source,
         "window": list(draw.window),
         "fraction": draw.fraction,
         "least": draw.least,
         "prefer": draw.prefer,
         "seed": seed,
-        "occurrences": {pair: int(counts[pair]) for pair in heldout},
-        **chosen,
+        "occurrences": {pair: int(counts[pair]) for pair in choice.pairs},
+        **choice.entries,
     }
+
+
+def _log_heldout(choice: _Choice, counts: pd.Series, ranked: int, where: str) -> None:
+    number = len(choice.pairs)
+    log.info("%s: held-out pairs: %d (%s); ranked: %d", where, number, choice.source, ranked)
+    unranked = choice.entries.get("not_ranked")
+    if unranked:
+        named = [f"{pair} ({counts[pair]} occurrences)" for pair in unranked]
+        pairs = ", ".join(named)
+        log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), pairs)

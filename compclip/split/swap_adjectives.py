@@ -18,16 +18,16 @@ import pandas as pd
 from compclip.core.heldout import pair_names, split_pair
 from compclip.core.inputs import Captions, PairNames, Pairs, Splits, Whole, checked, require_joined
 from compclip.core.log import log
-from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
 from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import Lexicon, find_lexicon, forms_of, require_occurring
+from compclip.text.lexicon import Lexicon, find_lexicon, require_occurring
 
-PART = 50_000  # swapped captions that are made at once
+BLOCK_ROWS = 50_000  # swapped captions that are made at once
 
 
 class Candidate(NamedTuple):
@@ -50,21 +50,45 @@ class Candidate(NamedTuple):
         return adjectives.excludes((original, self.new) for _, _, original in self.places)
 
 
+class Offers(NamedTuple):
+    """What ``offer_swaps`` finds in captions of test_seen."""
+
+    table: pd.DataFrame  # ``tables.OFFERS``: the captions that can be swapped, sorted
+    captions: int  # number of all captions of test_seen
+    reasons: Counter[str]  # of mentions that cannot be changed
+
+
+class Swaps(NamedTuple):
+    """The chosen swaps."""
+
+    tables: Iterator[pd.DataFrame]  # ``tables.SWAPPED``, sorted, in blocks
+    counts: Counter[str]  # swapped captions by pair
+    exclusive: int  # captions in which each new adjective excludes the original one
+
+
 def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
     """Return which mentions of a noun change together; [] if they cannot.
 
     A noun with adjectives in two places stays consistent only if all change, so all must have the
     same adjective.
     """
-    if len({m.noun_start for m in mentions}) == 1:
-        return [(m,) for m in mentions]
-    return [tuple(mentions)] if len({m.adjective for m in mentions}) == 1 else []
+    # In one place: each adjective can change alone, `a small red wing`.
+    nouns = {mention.noun_start for mention in mentions}
+    if len(nouns) == 1:
+        return [(mention,) for mention in mentions]
+    adjectives = {mention.adjective for mention in mentions}
+    return [tuple(mentions)] if len(adjectives) == 1 else []
 
 
 def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
     """Return the mentions whose adjective certainly modifies only their noun."""
-    nouns = Counter(start for start, _ in {(m.start, m.noun_start) for m in mentions})
-    return {m for m in mentions if m.relation not in ("shared", "disputed") and nouns[m.start] == 1}
+    links = {(m.start, m.noun_start) for m in mentions}
+    nouns_of_adjective = Counter(start for start, _ in links)
+    return {
+        mention
+        for mention in mentions
+        if mention.relation not in ("shared", "disputed") and nouns_of_adjective[mention.start] == 1
+    }
 
 
 def candidates_of(
@@ -82,28 +106,86 @@ def candidates_of(
         partners: the held-out adjectives of each noun.
         reasons: a counter of why mentions were not changed.
     """
-    caption, plain = Wording(text), of_one_noun(mentions)
+    caption = Wording(text)
+    plain = of_one_noun(mentions)
+    # Only adjectives of the composition are swapped.
     canonical = set(adjectives.values())
     candidates = []
     for noun in dict.fromkeys(m.noun for m in mentions if m.noun in partners):
         swappable = [m for m in mentions if m.noun == noun and m.adjective in canonical]
         groups = _groups(swappable) if swappable else []
-        reasons["noun named twice"] += bool(swappable) and not groups
+        if swappable and not groups:
+            reasons["noun named twice"] += 1
         for group in groups:
             if not plain.issuperset(group):
                 reasons["shared or disputed"] += 1
                 continue
             for new in partners[noun]:
-                objections = (objection(caption, m, new, adjectives, nouns) for m in group)
-                is_contradicted = contradiction(caption, group, new, mentions)
-                reason = (
-                    "contradiction" if is_contradicted else next(filter(None, objections), None)
-                )
-                if reason:
-                    reasons[reason] += 1
+                if contradiction(caption, group, new, mentions):
+                    reason: str | None = "contradiction"
                 else:
+                    objections = (objection(caption, m, new, adjectives, nouns) for m in group)
+                    reason = next(filter(None, objections), None)
+                if reason is None:
                     candidates.append(Candidate.of(noun, new, group))
+                else:
+                    reasons[reason] += 1
     return candidates
+
+
+class _Choice:
+    """Which of the offered pairs each caption gets, as ``choose_changes`` says.
+
+    Args:
+        offers: the pairs that each caption can get.
+        choices: the positions of the pairs that it may get, the first preferred if both are
+            as rare.
+    """
+
+    def __init__(self, offers: Sequence[Sequence[str]], choices: list[list[int]]) -> None:
+        self.offers = offers
+        self.choices = choices
+        self.counts: Counter[str] = Counter()
+        self.chosen = [0] * len(offers)
+
+    def rarest(self, caption: int, positions: Iterable[int]) -> int:
+        """Return the position of the rarest pair; of equally rare ones, the first."""
+        pairs = self.offers[caption]
+        return min(positions, key=lambda position: self.counts[pairs[position]])
+
+    def take(self, caption: int) -> None:
+        """Give a caption its rarest pair."""
+        rarest = self.rarest(caption, self.choices[caption])
+        self.chosen[caption] = rarest
+        self.counts[self.offers[caption][rarest]] += 1
+
+    def move(self, caption: int) -> bool:
+        """Move a caption to a rarer pair; return False if there is none."""
+        rarest = self.rarest(caption, self.choices[caption])
+        new = self.offers[caption][rarest]
+        old = self.offers[caption][self.chosen[caption]]
+        # Otherwise the move would only exchange the two counts.
+        if self.counts[new] + 1 >= self.counts[old]:
+            return False
+        self.counts[old] -= 1
+        self.counts[new] += 1
+        self.chosen[caption] = rarest
+        return True
+
+    def add_nouns(self, caption: int, limit: int) -> list[int]:
+        """Return the positions to change, also of further nouns with pairs rarer than ``limit``."""
+        pairs = self.offers[caption]
+        changes = [self.chosen[caption]]
+        nouns = [split_pair(pair)[1] for pair in pairs]
+        # A noun that is already changed is not changed twice.
+        offered_nouns = {nouns[position] for position in self.choices[caption]}
+        for noun in sorted(offered_nouns - {nouns[changes[0]]}):
+            positions = [i for i in self.choices[caption] if nouns[i] == noun]
+            rarest = self.rarest(caption, positions)
+            if self.counts[pairs[rarest]] < limit:
+                self.counts[pairs[rarest]] += 1
+                changes.append(rarest)
+        return changes
 
 
 def choose_changes(
@@ -111,77 +193,66 @@ def choose_changes(
     preferred: Sequence[Collection[int]],
     generator: np.random.Generator,
 ) -> list[list[int]]:
-    """Return the places of the offered pairs to make in each caption: of one noun, and of further
-    nouns unless a pair would dominate.
+    """Return the positions of the offered pairs to make in each caption: of one noun, and of
+    further nouns unless a pair would dominate.
 
-    Only ``preferred`` places of a caption are chosen from. A caption takes its rarest pair so far,
-    captions with the fewest pairs first; then captions move to a rarer pair as long as this evens
-    out the counts. Further nouns of a caption are changed unless a pair would become more frequent
-    than the most frequent one.
+    Only ``preferred`` positions of a caption are chosen from. A caption takes its rarest pair so
+    far, captions with the fewest pairs first; then captions move to a rarer pair as long as this
+    evens out the counts. Further nouns of a caption are changed unless a pair would become more
+    frequent than the most frequent one.
     """
     # A seeded order breaks ties between captions and between candidates.
-    shuffled = [generator.permutation(len(row)).tolist() for row in offers]
-    places = [
-        [place for place in row if place in allowed]
-        for row, allowed in zip(shuffled, preferred, strict=True)
-    ]
-    order = generator.permutation(len(offers)).tolist()
-    order.sort(key=lambda i: len({offers[i][place] for place in places[i]}))
-    counts: Counter[str] = Counter()
+    choices = []
+    for pairs, allowed in zip(offers, preferred, strict=True):
+        shuffled = generator.permutation(len(pairs)).tolist()
+        choices.append([position for position in shuffled if position in allowed])
+    captions = generator.permutation(len(offers)).tolist()
 
-    def rarest(i: int, of: Iterable[int]) -> int:
-        return min(of, key=lambda place: counts[offers[i][place]])
+    def number_of_pairs(caption: int) -> int:
+        return len({offers[caption][position] for position in choices[caption]})
 
-    chosen = [0] * len(offers)
-    for i in order:
-        chosen[i] = rarest(i, places[i])
-        counts[offers[i][chosen[i]]] += 1
-    moved = True
-    while moved:  # Each move lowers the sum of squared counts, so this terminates.
-        moved = False
-        for i in order:
-            best = rarest(i, places[i])
-            if counts[offers[i][best]] + 1 < counts[offers[i][chosen[i]]]:
-                counts[offers[i][chosen[i]]] -= 1
-                counts[offers[i][best]] += 1
-                chosen[i], moved = best, True
-    most = max(counts.values(), default=0)
-    result: list[list[int]] = []
-    for i, row in enumerate(offers):
-        changes, nouns = [chosen[i]], [split_pair(pair)[1] for pair in row]
-        for noun in sorted({nouns[place] for place in places[i]} - {nouns[chosen[i]]}):
-            best = rarest(i, (place for place in places[i] if nouns[place] == noun))
-            if counts[row[best]] < most:
-                counts[row[best]] += 1
-                changes.append(best)
-        result.append(changes)
-    return result
+    captions.sort(key=number_of_pairs)
+    choice = _Choice(offers, choices)
+    for caption in captions:
+        choice.take(caption)
+    # Each move lowers the sum of squared counts, so this terminates.
+    has_moved = True
+    while has_moved:
+        has_moved = False
+        for caption in captions:
+            # Captions move one after the other, so each sees the counts of those before.
+            has_moved |= choice.move(caption)
+    # No further pair may become more frequent than the most frequent one.
+    highest = max(choice.counts.values(), default=0)
+    return [choice.add_nouns(caption, highest) for caption in range(len(offers))]
 
 
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
     """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the
     text.
     """
-    caption = Wording(text)
-    places = sorted(
-        (start, end, c.noun, old, c.new) for c in changes for start, end, old in c.places
-    )
-    result, copied = "", 0
+    words = Wording(text).words
+    replacements = []
+    for change in changes:
+        for start, end, old in change.places:
+            replacements.append((start, end, change.noun, old, change.new))
+    result = ""
+    copied = 0  # characters of ``text`` that ``result`` has
     records: list[dict[str, Any]] = []
-    for start, end, noun, old, new in places:
-        for word in caption.words:
-            if (
-                word.text in WORDS.indefinite_articles
-                and text[word.end : start].isspace()
-                and word.start >= copied
-            ):
-                result += text[copied : word.start] + cased(
-                    article(new), text[word.start : word.start + 1]
-                )
+    # From left to right, so that new offsets are known.
+    for start, end, noun, old, new in sorted(replacements):
+        for word in words:
+            is_article = word.text in WORDS.indefinite_articles and word.start >= copied
+            # `a` becomes `an` before the new adjective, if only spaces are between.
+            if is_article and text[word.end : start].isspace():
+                result += text[copied : word.start]
+                result += cased(article(new), text[word.start : word.start + 1])
                 copied = word.end
         result += text[copied:start]
         record = {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end}
-        records.append(record | {"new_start": len(result), "new_end": len(result) + len(new)})
+        new_start = len(result)
+        records.append({**record, "new_start": new_start, "new_end": new_start + len(new)})
+        # `Black wings` become `Brown wings`.
         result += cased(new, text[start:end])
         copied = end
     return result + text[copied:], records
@@ -190,97 +261,105 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
 def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
-    ordered = pairs.sort_values(
-        ["image_id", "caption_id", "adjective_start", "noun_start", "adjective"]
-    )
+    order = [*CAPTION_KEY, "adjective_start", "noun_start", "adjective"]
+    ordered = pairs.sort_values(order)
     # Lists, because iterating over a column of strings takes several times as long.
-    for image, number, *mention in zip(
-        *(ordered[name].tolist() for name in PAIRS.columns), strict=True
-    ):
-        mentions[image, number].append(Mention(*mention))
+    columns = [ordered[name].tolist() for name in PAIRS.columns]
+    for image, number, *fields in zip(*columns, strict=True):
+        mention = Mention(*fields)
+        mentions[image, number].append(mention)
     return mentions
 
 
-def _offered(
+def _without_faults(
     text: str,
     candidates: Sequence[Candidate],
     reader: Reader,
-    held: Collection[tuple[str, str]],
-    reasons: Counter[str],
+    heldout_words: Collection[tuple[str, str]],
 ) -> list[Candidate]:
     """Return the candidates without faults by word order (``swap_faults``)."""
-    read = reader.pairs(text)
-    swaps = [(candidate, *apply(text, [candidate])) for candidate in candidates]
-    offered = [
-        of
-        for of, swapped, changes in swaps
-        if not swap_faults(read, reader.pairs(swapped), changes, held)
-    ]
-    reasons["order of words disagrees"] += len(candidates) - len(offered)
-    return offered
+    original = reader.pairs(text)
+    faultless = []
+    for candidate in candidates:
+        swapped, changes = apply(text, [candidate])
+        if not swap_faults(original, reader.pairs(swapped), changes, heldout_words):
+            faultless.append(candidate)
+    return faultless
 
 
-def choose_swaps(
-    offers: pd.DataFrame, adjectives: Lexicon | str, seed: int, dataset: str, composition: str
-) -> tuple[Iterator[pd.DataFrame], Counter[str], int]:
-    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts; their number by pair; and
-    how many of them are exclusive.
-    """
+def _candidates(encoded: str) -> list[Candidate]:
+    """Return the candidates of a row of ``tables.OFFERS``."""
+    return [Candidate(*fields) for fields in json.loads(encoded)]
+
+
+def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream) -> Swaps:
+    """Choose among the offered changes of all captions (``tables.OFFERS``)."""
     lexicon = find_lexicon(adjectives, "adjectives")
-    names: list[list[str]] = []
+    pairs_offered: list[list[str]] = []
     preferred: list[Sequence[int]] = []
     is_exclusive: list[bool] = []
-    for row in offers["offers"]:
-        candidates = [Candidate(*offer) for offer in json.loads(row)]
-        names.append([sys.intern(candidate.pair) for candidate in candidates])
+    for encoded in offers["offers"]:
+        candidates = _candidates(encoded)
+        # One object for equal names: there are many captions, and few pairs.
+        pairs_offered.append([sys.intern(candidate.pair) for candidate in candidates])
         exclusive = [i for i, candidate in enumerate(candidates) if candidate.is_exclusive(lexicon)]
         is_exclusive.append(bool(exclusive))
+        # Without an exclusive candidate, all are allowed.
         preferred.append(exclusive or range(len(candidates)))
-    chosen = choose_changes(names, preferred, rng(seed, "swap_adjectives", dataset, composition))
-    made = [[of[place] for place in places] for of, places in zip(names, chosen, strict=True)]
-    counts = Counter(pair for of_caption in made for pair in set(of_caption))
-    entries = [min(of_caption, key=lambda pair: (counts[pair], pair)) for of_caption in made]
+    chosen = choose_changes(pairs_offered, preferred, stream.generator("swap_adjectives"))
+    pairs_made = [
+        [pairs[position] for position in positions]
+        for pairs, positions in zip(pairs_offered, chosen, strict=True)
+    ]
+    counts = Counter(pair for pairs in pairs_made for pair in set(pairs))
+    # A caption with several new pairs counts as one of its rarest.
+    entries = [min(pairs, key=lambda pair: (counts[pair], pair)) for pairs in pairs_made]
 
-    def parts() -> Iterator[pd.DataFrame]:
-        for begin in range(0, len(offers), PART):
+    def tables() -> Iterator[pd.DataFrame]:
+        for begin in range(0, len(offers), BLOCK_ROWS):
             records = []
-            for row, (*caption, of_caption) in enumerate(
-                offers[begin : begin + PART].itertuples(index=False), begin
-            ):
-                candidates = [Candidate(*offer) for offer in json.loads(of_caption)]
-                swap = apply(caption[2], [candidates[place] for place in chosen[row]])
-                records.append((*caption, *swap, entries[row], is_exclusive[row]))
+            block = offers[begin : begin + BLOCK_ROWS]
+            for row, fields in enumerate(block.itertuples(index=False), begin):
+                # Decoded again, so that only the candidates of one caption are in memory.
+                candidates = _candidates(fields.offers)
+                changes = [candidates[position] for position in chosen[row]]
+                swapped_text, change_records = apply(fields.text, changes)
+                caption = (fields.image_id, fields.caption_id, fields.text)
+                swap = (swapped_text, change_records, entries[row], is_exclusive[row])
+                records.append((*caption, *swap))
             yield pd.DataFrame(records, columns=list(SWAPPED.columns))
 
-    return parts(), Counter(entries), sum(is_exclusive)
+    return Swaps(tables(), Counter(entries), sum(is_exclusive))
 
 
 def count_swaps(
-    entries: Mapping[str, int],
-    captions: int,
-    heldout: Collection[str],
-    where: str,
-    quiet: bool = False,
-    **more: Any,
+    counts: Mapping[str, int], captions: int, heldout: Collection[str], entries: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return and, unless ``quiet``, log the content of swapped.json; ``captions``: number of those
-    of test_seen.
+    """Return the content of swapped.json.
+
+    Args:
+        counts: swapped captions by pair.
+        captions: number of captions of test_seen.
+        entries: further entries of swapped.json.
     """
-    swapped = sum(entries.values())
-    if not swapped and not quiet:
+    pairs = {pair: counts.get(pair, 0) for pair in heldout}
+    return {"captions": captions, "swapped": sum(counts.values()), "pairs": pairs, **entries}
+
+
+def log_swaps(summary: Mapping[str, Any], where: str) -> None:
+    """Log the content of swapped.json."""
+    swapped = summary["swapped"]
+    if not swapped:
         log.warning(
             "warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where
         )
-    if not quiet:
-        log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
-    if "exclusive" in more and not quiet:
+    log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, summary["captions"])
+    if "exclusive" in summary:
         log.info(
             "%s: in %d of them, each new adjective excludes the original one",
             where,
-            more["exclusive"],
+            summary["exclusive"],
         )
-    pairs = {pair: entries.get(pair, 0) for pair in heldout}
-    return {"captions": captions, "swapped": swapped, "pairs": pairs, **more}
 
 
 def offer_swaps(
@@ -288,48 +367,75 @@ def offer_swaps(
     pairs: Blocks,
     splits: pd.DataFrame,
     heldout: Collection[str],
-    adjectives: Lexicon | str,
-    nouns: Lexicon | str | None = None,
-    compounds: Lexicon | None = None,
+    lexicons: Lexicons,
     known_nouns: Collection[str] = (),
-) -> tuple[pd.DataFrame, int, Counter[str]]:
-    """Return the captions of test_seen that can be swapped (``tables.OFFERS``), sorted, the number
-    of all captions of test_seen, and counts of unchanged mentions by reason; arguments of
-    ``swap_adjectives``.
+) -> Offers:
+    """Return the captions of test_seen that can be swapped; arguments of ``swap_adjectives``.
 
     Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen
     (``nouns_of``). Swaps that, by word order, state another pair are not offered.
     """
-    forms, noun_forms = forms_of(adjectives, nouns)
-    reader, all_nouns = (
-        reader_of(heldout, forms, noun_forms, compounds),
-        {*known_nouns, *(noun_forms or ())},
-    )
-    held = set(map(split_pair, heldout))
+    forms, noun_forms = lexicons.forms()
+    reader = reader_of(heldout, forms, noun_forms, lexicons.compounds)
+    nouns = {*known_nouns, *(noun_forms or ())}
+    heldout_words = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
-    for adjective, noun in sorted(held):
+    # Sorted, so that candidates come in the same order in each run.
+    for adjective, noun in sorted(heldout_words):
         partners[noun].append(adjective)
-    seen, number, reasons = (
-        splits.loc[splits["split"] == "test_seen", "image_id"],
-        0,
-        Counter[str](),
-    )
-    offers = [empty_table(OFFERS)]
-    for block in in_blocks(captions, pairs):
-        texts, occurrences = (table[table["image_id"].isin(seen)] for table in block)
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    number = 0
+    reasons: Counter[str] = Counter()
+    tables = [empty_table(OFFERS)]
+    for texts, occurrences in in_blocks(captions, pairs):
+        texts = texts[texts["image_id"].isin(seen)].sort_values(CAPTION_KEY)
         number += len(texts)
-        mentions, rows = mentions_by_caption(occurrences), list[tuple[str, int, str, str]]()
-        for image, caption, text in texts.sort_values(CAPTION_KEY)[
-            [*CAPTION_KEY, "text"]
-        ].itertuples(index=False):
-            candidates = candidates_of(
-                text, mentions[image, caption], partners, forms, all_nouns, reasons
+        # All relations: a disputed mention keeps others from being swapped.
+        occurrences = occurrences[occurrences["image_id"].isin(seen)]
+        mentions = mentions_by_caption(occurrences)
+        rows = []
+        for image, caption, text in texts[[*CAPTION_KEY, "text"]].itertuples(index=False):
+            # What the parse and the rules of ``wording`` allow.
+            possible = candidates_of(
+                text, mentions[image, caption], partners, forms, nouns, reasons
             )
-            if offered := candidates and _offered(text, candidates, reader, held, reasons):
-                rows.append((image, caption, text, json.dumps(offered)))
+            if not possible:
+                continue
+            # What word order allows, too.
+            candidates = _without_faults(text, possible, reader, heldout_words)
+            reasons["order of words disagrees"] += len(possible) - len(candidates)
+            if candidates:
+                rows.append((image, caption, text, json.dumps(candidates)))
         if rows:
-            offers.append(pd.DataFrame(rows, columns=list(OFFERS.columns)))
-    return pd.concat(offers, ignore_index=True), number, +reasons
+            tables.append(pd.DataFrame(rows, columns=list(OFFERS.columns)))
+    # The unary + leaves out reasons that never occurred.
+    return Offers(pd.concat(tables, ignore_index=True), number, +reasons)
+
+
+def swap_captions(
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    splits: pd.DataFrame,
+    heldout: Collection[str],
+    lexicons: Lexicons,
+    stream: Stream,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what ``swap_adjectives`` returns, without logging it."""
+    require_occurring(heldout, {*pair_names(pairs)}, lexicons.adjectives, lexicons.nouns)
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    known_nouns = nouns_of(captions, pairs, seen)
+    offers = offer_swaps(captions, pairs, splits, heldout, lexicons, known_nouns)
+    swaps = choose_swaps(offers.table, lexicons.adjectives, stream)
+    # With the types of columns that an empty list has not.
+    swapped = empty_table(SWAPPED)
+    if len(offers.table):
+        swapped = pd.concat(swaps.tables, ignore_index=True)
+    entries = {
+        "exclusive": swaps.exclusive,
+        "left_alone": dict(sorted(offers.reasons.items())),
+        "seed": stream.seed,
+    }
+    return swapped, count_swaps(swaps.counts, offers.captions, heldout, entries)
 
 
 @checked
@@ -345,7 +451,6 @@ def swap_adjectives(
     seed: Whole = 0,
     dataset: str = "dataset",
     composition: str = "composition",
-    quiet: bool = False,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
@@ -357,7 +462,6 @@ def swap_adjectives(
             are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         dataset, composition: names for the random stream and for messages.
-        quiet: log nothing.
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of
@@ -368,22 +472,8 @@ def swap_adjectives(
             (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits)
-    require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
-    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    known_nouns = nouns_of(captions, pairs, seen)
-    offers, number, reasons = offer_swaps(
-        captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns
-    )
-    parts, entries, exclusive = choose_swaps(offers, adjectives, seed, dataset, composition)
-    swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)
-    summary = count_swaps(
-        entries,
-        number,
-        heldout,
-        f"{dataset}/{composition}",
-        quiet,
-        exclusive=exclusive,
-        left_alone=dict(sorted(reasons.items())),
-        seed=seed,
-    )
+    lexicons = Lexicons(adjectives, nouns, compounds)
+    stream = Stream(seed, dataset, composition)
+    swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, stream)
+    log_swaps(summary, stream.where)
     return swapped, summary

@@ -50,29 +50,41 @@ def half_width(prompts: int, images: int, pairs: float | None = None) -> float |
 
     ``pairs`` is the effective number of held-out pairs; None if the split has none.
     """
-    if images < 2 or pairs is not None and pairs <= 1:
+    if images < 2:
         return None
-    of_images = (1 + (prompts / images - 1) * IMAGE_CORRELATION) / (4 * prompts)
-    of_pairs = PAIR_SD**2 / pairs if pairs else 0.0
-    variance = of_pairs + of_images
-    freedom = (pairs - 1) * (variance / of_pairs) ** 2 if pairs else math.inf
-    return round(min(1.0, float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)), 6)
+    if pairs is not None and pairs <= 1:
+        return None
+    # The largest variance of a fraction, 1 / 4, times the design effect.
+    image_variance = (1 + (prompts / images - 1) * IMAGE_CORRELATION) / (4 * prompts)
+    freedom = math.inf
+    variance = image_variance
+    if pairs:
+        pair_variance = PAIR_SD**2 / pairs
+        variance = pair_variance + image_variance
+        # Satterthwaite: only the variance between pairs is estimated.
+        freedom = (pairs - 1) * (variance / pair_variance) ** 2
+    # Of Student's t; with infinite degrees of freedom, of the normal distribution.
+    quantile = float(stdtrit(freedom, (1 + LEVEL) / 2))
+    return round(min(1.0, quantile * math.sqrt(variance)), 6)
 
 
 def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
     """Return the sizes of a test split and its expected half width. ``prompts``: its rows of
     ``tables.PROMPTS``.
     """
+    # test_seen may have prompts without a pair.
     counts = prompts["pair"].dropna().value_counts()
     images = prompts["image_id"].nunique()
     result: dict[str, Any] = {"prompts": len(prompts), "images": images}
     if counts.empty:
         return result | {"half_width": half_width(len(prompts), images)}
+    # Pairs of very different frequency count less than their number.
     effective = effective_pairs(counts)
+    most_frequent = counts.index[counts == counts.max()]
     return result | {
         "pairs": len(counts),
         "effective_pairs": round(effective, 2),
-        "largest": str(min(counts.index[counts == counts.max()])),
+        "largest": str(min(most_frequent)),
         "largest_fraction": round(float(counts.max() / counts.sum()), 6),
         "half_width": half_width(len(prompts), images, effective),
     }
@@ -80,8 +92,10 @@ def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
 
 def more_captions(chosen: Mapping[str, Any]) -> str:
     """Return how many captions would reach the wanted width. ``chosen``: of heldout.json."""
-    needed = f"roughly {chosen['captions_needed']:,}" if chosen["captions_needed"] else "many more"
-    return f"± {chosen['width']:g} points need {needed} captions of this kind"
+    number = "many more"
+    if chosen["captions_needed"]:
+        number = f"roughly {chosen['captions_needed']:,}"
+    return f"± {chosen['width']:g} points need {number} captions of this kind"
 
 
 def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,21 +104,23 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
     ``heldout``: content of heldout.json.
     """
     splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
-    wide = [
-        named_width(split, row)
-        for split, row in splits.items()
-        if (row["half_width"] or math.inf) > WIDE
-    ]
-    chosen = heldout.get("chosen", {})
-    remedy = (
-        more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
-    )
+    wide = []
+    for split, row in splits.items():
+        if (row["half_width"] or math.inf) > WIDE:
+            wide.append(named_width(split, row))
+    warnings = []
+    if wide:
+        chosen = heldout.get("chosen", {})
+        remedy = WIDTH_REMEDIES[heldout["source"]]
+        if "captions_needed" in chosen:
+            remedy = more_captions(chosen)
+        warnings.append(f"wide intervals: {', '.join(wide)}; {remedy}")
     return {
         "level": LEVEL,
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": [f"wide intervals: {', '.join(wide)}; {remedy}"] if wide else [],
+        "warnings": warnings,
     }
 
 
@@ -112,10 +128,9 @@ def named_width(split: str, row: Mapping[str, Any]) -> str:
     """Return a split's half width and the numbers that decide it, as text. ``row``: of
     ``estimate_split``.
     """
-    numbers = (
-        f"pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,}, images: {row['images']:,}"
-    )
-    return f"{split} {points(row['half_width'])} ({numbers})"
+    sizes = f"prompts: {row['prompts']:,}, images: {row['images']:,}"
+    width = points(row["half_width"])
+    return f"{split} {width} (pairs: {row.get('pairs', 0)}, {sizes})"
 
 
 def points(half: float | None) -> str:

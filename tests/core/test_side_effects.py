@@ -25,9 +25,10 @@ from compclip.core.errors import UserError
 from compclip.core.pictures import BrokenImage, read_rgb
 from compclip.core.records import read_records
 from compclip.split import choose_draw as module
-from compclip.split.choose_draw import choose_draw
+from compclip.split.choose_draw import TrialData, choose_draw
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.config import DrawConfig
-from compclip.split.make_splits import make_splits
+from compclip.split.make_splits import split_images
 from tests.process_state import changes, process_state
 from tests.split.worlds import LEXICONS, world
 
@@ -231,12 +232,13 @@ def test_warnings_of_another_thread_are_seen_while_draws_are_tried(
         thread.join()
         log.warning("of the caller")
         tried.append(1)
-        return make_splits(*arguments, **options)
+        return split_images(*arguments, **options)
 
-    monkeypatch.setattr(module, "make_splits", during)
+    monkeypatch.setattr(module, "split_images", during)
     before = process_state()
     with caplog.at_level("INFO"):
-        choose_draw(data.captions, data.pairs, data.ranking, DrawConfig(), 15, *LEXICONS, seed=1)
+        trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*LEXICONS), Stream(1))
+        choose_draw(trials, DrawConfig(), 15)
     assert (
         caplog.messages.count("of another thread")
         == caplog.messages.count("of the caller")

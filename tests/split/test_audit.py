@@ -20,6 +20,7 @@ from compclip.io import empty_table, write_json
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
+from compclip.split.composition import Stream
 from compclip.split.disagreement import MOST_DISAGREED
 from compclip.split.make_prompts import make_prompts
 from compclip.split.make_splits import drawn_splits, make_splits, pairs_of_images
@@ -394,7 +395,9 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     heldout = [names[other % len(names)]]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
     try:
-        splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 6, other, "d", "c")
+        splits, _ = drawn_splits(
+            data.captions["image_id"], of_images, heldout, 6, Stream(other, "d", "c")
+        )
     except UserError:
         return
     swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=other)

@@ -20,7 +20,14 @@ from compclip.io import read_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
-from compclip.split.choose_draw import captions_needed, choose_draw, draws_of, widest
+from compclip.split.choose_draw import (
+    TrialData,
+    captions_needed,
+    choose_draw,
+    draws_of,
+    widest,
+)
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.config import Draw, DrawConfig, Heldout, SplitConfig
 from compclip.split.make_splits import LOW_TRAIN
 from compclip.split.widths import (
@@ -88,9 +95,8 @@ def test_the_rule_reads_captions_only_where_it_chooses(tmp_path: Path) -> None:
 
 def choose(data: World, width: float, **given: object) -> tuple[Draw, dict]:
     config = DrawConfig.model_validate(given)
-    draw, result = choose_draw(
-        data.captions, data.pairs, data.ranking, config, width, *WORDS, seed=1
-    )
+    trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*WORDS), Stream(1))
+    draw, result = choose_draw(trials, config, width)
     return draw, result["chosen"]
 
 
@@ -166,7 +172,8 @@ def test_no_possible_draw_is_one_line_and_the_default_is_the_papers(data: World)
         UserError,
         match="none of 24 draws of held-out pairs gives splits .*less than one pair.*add capt",
     ):
-        choose_draw(data.captions, data.pairs, ranking(1), DrawConfig(), 15, *WORDS)
+        trials = TrialData(data.captions, data.pairs, ranking(1), Lexicons(*WORDS), Stream())
+        choose_draw(trials, DrawConfig(), 15)
     first = draws_of(DrawConfig())[0]
     assert (first.fraction, *first.window, first.prefer) == PAPER_RULE
 

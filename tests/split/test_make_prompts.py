@@ -13,6 +13,7 @@ from compclip.core.errors import UserError
 from compclip.core.heldout import matched_pairs, pair_names
 from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS, is_further
 from compclip.io import check_table, json_lines, read_json, read_table, write_table
+from compclip.split.composition import Stream
 from compclip.split.judged import judge_images, judged_images
 from compclip.split.make_prompts import MATCHED_DRAWS, count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
@@ -26,7 +27,9 @@ def made(seed: int, /, **changes):
     data = world(seed, images=60, captions=3)
     heldout = pair_names(data.ranking).tolist()[6:8]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
-    splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 12, seed, "d", "c")
+    splits, _ = drawn_splits(
+        data.captions["image_id"], of_images, heldout, 12, Stream(seed, "d", "c")
+    )
     swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = (

@@ -18,6 +18,7 @@ from compclip.divergence.pair_samples import pair_samples
 from compclip.io import check_table, empty_table
 from compclip.split import divide_images
 from compclip.split.audit import audit, unused_images
+from compclip.split.composition import Stream
 from compclip.split.config import Divergence
 from compclip.split.divide_images import side_sizes
 from compclip.split.make_splits import (
@@ -39,7 +40,7 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     names = pair_names(data.ranking).tolist()
     heldout = [names[other % len(names)]]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
-    given = heldout, "auto", other, "d", "color"
+    given = heldout, "auto", Stream(other, "d", "color")
     try:
         splits, summary = drawn_splits(data.captions["image_id"], of_images, *given)
     except UserError:
@@ -78,7 +79,10 @@ def test_seeds_draw_and_an_image_with_a_pair_alone_stays_in_train() -> None:
         heldout,
         "auto",
     )
-    assert len({tuple(drawn_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
+    assert (
+        len({tuple(drawn_splits(*given, Stream(seed, "d", "c"))[0]["split"]) for seed in range(5)})
+        == 5
+    )
     occurrences = pd.DataFrame(
         [("a", "p"), ("b", "q"), ("c", "q"), ("d", "r"), ("e", "q")], columns=["image_id", "pair"]
     ).assign(disputed=False)
@@ -103,9 +107,7 @@ def simple(held_images: int, images: int = 100):
         pairs_of_images(pairs, rank(pairs), ["red_bill"]),
         ["red_bill"],
         "auto",
-        0,
-        "d",
-        "color",
+        Stream(0, "d", "color"),
     )
 
 
@@ -143,9 +145,8 @@ def split_by(
     test_seen: str | int = "auto",
     seed: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    return divided_splits(
-        division, pairs_of_images(pairs, ranking, heldout), heldout, test_seen, seed, "d", "color"
-    )
+    of_images = pairs_of_images(pairs, ranking, heldout)
+    return divided_splits(division, of_images, heldout, test_seen, Stream(seed, "d", "color"))
 
 
 @settings(max_examples=30)
@@ -155,7 +156,7 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     ranking = data.ranking[data.ranking["count"] >= rare].reset_index(drop=True)
     division = check_table(random_division(data, other), DIVISION, "division")
     try:
-        heldout = missing_pairs(data.pairs, ranking, division, "d", "color")
+        heldout = missing_pairs(data.pairs, ranking, division, "d/color")
         splits, summary = split_by(division, data.pairs, ranking, heldout, seed=other)
     except UserError:
         return
@@ -229,7 +230,7 @@ def test_divided_splits_by_hand() -> None:
         5,
         99.0,
     ]  # ranked for an occurrence that is not disputed
-    heldout = missing_pairs(pairs, ranking, division, "d", "color")
+    heldout = missing_pairs(pairs, ranking, division, "d/color")
     # black_wing is in no test, blue_bill disputed in train; gray_bill is not ranked.
     assert heldout == ["gray_wing", "red_bill"]
     splits, summary = split_by(division, pairs, ranking, heldout)
@@ -256,7 +257,7 @@ def test_divided_splits_by_hand() -> None:
     division = sides(
         a="train", b="train", c="train", d="test", e="train", f="train", t="test", u="unused"
     )
-    heldout = missing_pairs(pairs, ranking, division, "d", "color")
+    heldout = missing_pairs(pairs, ranking, division, "d/color")
     found = [split_by(division, pairs, ranking, heldout, n) for n in (1, 2, 3, 9)]
     seen = [set(splits.loc[splits["split"] == "test_seen", "image_id"]) for splits, _ in found]
     # Of the rest of test there is t alone. c and e alone have a pair; one of the others with red
@@ -286,9 +287,9 @@ def test_divided_splits_by_hand() -> None:
     with pytest.raises(
         UserError, match="^d/color: train has every ranked pair of test, .*divergence.compound"
     ):
-        missing_pairs(pairs, ranking, sides(a="train", b="test", c="test", d="train"), "d", "color")
+        missing_pairs(pairs, ranking, sides(a="train", b="test", c="test", d="train"), "d/color")
     division = sides(a="train", b="train", c="unused", d="test")
-    heldout = missing_pairs(pairs, ranking, division, "d", "color")
+    heldout = missing_pairs(pairs, ranking, division, "d/color")
     with pytest.raises(
         UserError, match="^d/color: test_seen would be empty, .*lower split.divergence.comp"
     ):

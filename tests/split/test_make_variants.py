@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compclip.core.heldout import pair_names
 from compclip.core.tables import VARIANTS
 from compclip.io import check_table, read_table
-from compclip.split.make_variants import make_variants, variants_of
+from compclip.split.make_variants import CaptionPrompt, make_variants, variants_of
 from compclip.split.swap_adjectives import Candidate, apply, swap_adjectives
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
@@ -115,7 +115,8 @@ def test_variants_of_a_prompt(
     )[1]
     forms = SHAPES if pair == "small_bill" else COLORS
     others = sorted(set(forms.values()) - {pair.split("_")[0]})
-    made = variants_of(text, pair, found, changes, others, forms, NOUNS, reasons)
+    prompt = CaptionPrompt(text, pair, found, changes)
+    made = variants_of(prompt, others, forms, NOUNS, reasons)
     assert {adjective: variant for adjective, variant, _ in made} == variants and reasons == missing
 
 

@@ -10,7 +10,14 @@ from compclip.core.errors import UserError
 from compclip.core.published import PublishedSplit, read_data
 from compclip.core.tables import SPLIT, SWAPPED
 from compclip.io import read_json, read_table
-from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
+from compclip.split.published import (
+    StatedChange,
+    changes_of,
+    fold,
+    take_pairs,
+    take_splits,
+    take_swaps,
+)
 from tests.split.stage import inputs, run, run_all
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, captions_table, pairs_table
 
@@ -199,7 +206,8 @@ def test_words_and_captions_are_folded(tmp_path: Path) -> None:
     ],
 )
 def test_changes_by_comparison(text: str, swapped_text: str, bearers: dict, expected: list) -> None:
-    found = changes_of(text, swapped_text, ("wing", "black", "orange"), bearers, COLORS)
+    stated = StatedChange("wing", "black", "orange")
+    found = changes_of(text, swapped_text, stated, bearers, COLORS)
     spans = [
         (
             c["noun"],

@@ -151,7 +151,7 @@ def test_shards_and_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.Mo
     whole = dict(artifact_digests(run_all(inputs(tmp_path / "whole"))))
     for shards, rows in ((1, 20), (3, 1000), (10, 7), (100, 1)):  # 80 images: some shards are empty
         monkeypatch.setattr(workflow_scripts.inputs, "BLOCK", rows)
-        monkeypatch.setattr(compclip.split.swap_adjectives, "PART", rows)
+        monkeypatch.setattr(compclip.split.swap_adjectives, "BLOCK_ROWS", rows)
         folder = run_all(inputs(tmp_path / f"{shards}"), shards)
         assert {name: of for name, of in artifact_digests(folder) if "-of-" not in name} == whole
 

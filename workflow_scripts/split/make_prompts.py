@@ -8,28 +8,38 @@ import pandas as pd
 from compclip.core.log import log
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS, is_further
 from compclip.io import atomic, json_lines, read_json, read_table, write_json, write_table
+from compclip.split.composition import Stream
 from compclip.split.judged import judged_images
-from compclip.split.make_prompts import choose_prompts, count_prompts, prompt_table, texts_of
+from compclip.split.make_prompts import (
+    Prompting,
+    PromptPairs,
+    choose_prompts,
+    count_prompts,
+    prompt_table,
+    texts_of,
+)
 from compclip.split.pools import bounded, least_distractors
 from compclip.split.widths import estimate_widths, points
 from workflow_scripts.inputs import image_blocks, read_blocks, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def parts(job: Job, chosen: pd.DataFrame, lines: TextIO) -> Iterator[pd.DataFrame]:
+def parts(job: Job, chosen: pd.DataFrame, stream: Stream, lines: TextIO) -> Iterator[pd.DataFrame]:
     """Yield the prompts by split and block of images, and write them to ``lines``, too."""
     for split in TESTS:
         of_split = chosen[chosen["split"] == split]
         for images in image_blocks(job):
             rows = of_split if images is None else of_split[of_split["image_id"].between(*images)]
             texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
-            part = prompt_table(rows, texts, job.params.dataset, job.wildcards.composition)
+            part = prompt_table(rows, texts, stream)
             lines.writelines(json_lines(part))
             yield part
 
 
 def main(job: Job) -> None:
     params, heldout = job.params, read_json(job.input.heldout)
+    stream = Stream(params.seed, params.dataset, job.wildcards.composition)
+    ranking = read_table(job.input.ranking, RANKING)
     splits, images = read_tables(job, "splits", "images").values()
     judged = judged_images(splits, images, params.train_on, params.halves)
     keys = (
@@ -38,15 +48,10 @@ def main(job: Job) -> None:
     chosen = choose_prompts(
         keys,
         **read_blocks(job, "pairs", "swapped"),
-        ranking=read_table(job.input.ranking, RANKING),
-        heldout=heldout["pairs"],
+        wanted=PromptPairs.from_ranking(ranking, heldout["pairs"]),
         judged=judged,
-        every_caption=params.prompts == "all",
-        draws=params.draws,
-        per_image=params.per_image,
-        seed=params.seed,
-        dataset=params.dataset,
-        composition=job.wildcards.composition,
+        prompting=Prompting(params.prompts == "all", params.draws, params.per_image),
+        stream=stream,
     )
     of_judged = [*judged["image_id"]]
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"], of_judged)
@@ -62,7 +67,7 @@ def main(job: Job) -> None:
         atomic(job.output.jsonl) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as lines,
     ):
-        write_table(parts(job, chosen, lines), job.output.prompts, PROMPTS)
+        write_table(parts(job, chosen, stream, lines), job.output.prompts, PROMPTS)
     write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
     write_json(widths, job.output.widths)
     for split, count in counts.items():

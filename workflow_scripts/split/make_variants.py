@@ -2,8 +2,7 @@
 the image.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from compclip.core.tables import RANKING, TESTS, VARIANTS
 from compclip.io import read_json, read_table, write_json, write_table
-from compclip.split.make_variants import summarize_variants, vary
+from compclip.split.make_variants import VariantCounts, VariantWords, summarize_variants, vary
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
@@ -24,15 +23,9 @@ def main(job: Job) -> None:
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
-    made, counts = (
-        job.input.shards[::2],
-        {split: (Counter[str](), Counter[str]()) for split in TESTS},
-    )
-
-    def add(more: Mapping[str, Sequence[Mapping[str, int]]]) -> None:
-        for split, of_split in more.items():
-            for mine, other in zip(counts[split], of_split, strict=True):
-                mine.update(other)
+    words = VariantWords.read(ranking, lexicons["adjectives"], lexicons["nouns"], known_nouns)
+    made = job.input.shards[::2]
+    counts = {split: VariantCounts() for split in TESTS}
 
     def parts() -> Iterator[pd.DataFrame]:
         blocks = image_blocks(job)
@@ -46,18 +39,22 @@ def main(job: Job) -> None:
             tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
             prompts = tables.pop("prompts")
             asked = prompts[prompts["split"].isin(splits)]
-            part, of_part = vary(
-                asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns
-            )
-            add(of_part)
+            part, more = vary(asked, **tables, words=words)
+            for split, split_counts in more.items():
+                counts[split].add(split_counts)
             yield part
 
     write_table(parts(), job.output.variants, VARIANTS)
     for path in job.input.shards[1::2]:
-        add(read_json(path))
-    found = {split: of_split for split, of_split in counts.items() if of_split[0]}
-    is_shard = hasattr(job.wildcards, "shard")
-    write_json(found if is_shard else {"splits": summarize_variants(found)}, job.output.summary)
+        for split, content in read_json(path).items():
+            counts[split].add(VariantCounts.from_json(content))
+    prompted = {
+        split: split_counts for split, split_counts in counts.items() if split_counts.prompts
+    }
+    if hasattr(job.wildcards, "shard"):
+        contents = {split: split_counts.to_json() for split, split_counts in prompted.items()}
+        return write_json(contents, job.output.summary)
+    write_json({"splits": summarize_variants(prompted)}, job.output.summary)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from typing import Any
 from compclip.core.seeds import rng
 from compclip.core.tables import DIVISION, PAIRS, RANKING, Blocks
 from compclip.io import read_table, write_json
-from compclip.split.choose_draw import choose_draw, draws_of
+from compclip.split.choose_draw import TrialData, choose_draw, draws_of
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.config import DrawConfig
 from compclip.split.sample_heldout import sample_heldout
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables, sample_images
@@ -31,15 +32,14 @@ def main(job: Job) -> None:
         images = sample_images(
             read.captions, MOST_CAPTIONS, rng(params.seed, "sample_heldout", params.dataset)
         )
-        draw, chosen = choose_draw(
+        data = TrialData(
             **read_tables(job, "captions", "pairs", images=images),
             ranking=ranking,
-            config=config,
-            width=params.width,
-            **read_lexicons(job, "adjectives", "nouns", "compounds"),
+            lexicons=Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds")),
+            stream=Stream(**names),
             test_seen=params.test_seen,
-            **names,
         )
+        draw, chosen = choose_draw(data, config, params.width)
     pairs: Blocks | None = None
     if division is not None:
         pairs = read_table(read.pairs, PAIRS, COLUMNS)

@@ -5,7 +5,7 @@ A shard finds the captions that can be swapped; the changes are chosen for all t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,24 +15,29 @@ from compclip.core.heldout import read_heldout
 from compclip.core.published import read_data
 from compclip.core.tables import OFFERS, SPLIT, SWAPPED
 from compclip.io import read_json, read_table, write_json, write_table
+from compclip.split.composition import Lexicons, Stream
 from compclip.split.published import take_swaps
-from compclip.split.swap_adjectives import choose_swaps, count_swaps, offer_swaps
+from compclip.split.swap_adjectives import (
+    Offers,
+    choose_swaps,
+    count_swaps,
+    log_swaps,
+    offer_swaps,
+)
 from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def find(job: Job, lexicons: Mapping[str, Any]) -> tuple[pd.DataFrame, int, Counter[str]]:
-    """Return the captions that can be swapped, the number of those of test_seen, and why mentions
-    are left alone.
-    """
+def find(job: Job, lexicons: Lexicons) -> Offers:
+    """Return the captions that can be swapped, from the shards if there are any."""
     if job.input.shards:
         offers, counts = job.input.shards[::2], [read_json(path) for path in job.input.shards[1::2]]
         reasons = sum((Counter(of["left_alone"]) for of in counts), Counter[str]())
         whole = pd.concat([read_table(path, OFFERS) for path in offers], ignore_index=True)
-        return whole, sum(of["captions"] for of in counts), reasons
+        return Offers(whole, sum(of["captions"] for of in counts), reasons)
     return offer_swaps(
         **read_blocks(job, "captions", "pairs"),
-        **lexicons,
+        lexicons=lexicons,
         splits=read_table(job.input.splits, SPLIT),
         heldout=read_heldout(job.input.heldout),
         known_nouns=read_json(job.input.forms)["nouns"],
@@ -41,18 +46,17 @@ def find(job: Job, lexicons: Mapping[str, Any]) -> tuple[pd.DataFrame, int, Coun
 
 def main(job: Job) -> None:
     heldout, params = read_heldout(job.input.heldout), job.params
-    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
+    read = read_lexicons(job, "adjectives", "nouns", "compounds")
     if params.one_value:
-        lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
+        read["adjectives"] = replace(read["adjectives"], groups=())
+    lexicons = Lexicons(**read)
     swapped: pd.DataFrame | Iterable[pd.DataFrame]
     more: dict[str, Any]
     if params.published:
         captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
-        adjectives, nouns = lexicons["adjectives"], lexicons["nouns"]
         published = read_data(params.published)[0]
-        swapped, faults = take_swaps(
-            published, captions, splits, pairs, adjectives, nouns and nouns.forms
-        )
+        nouns = lexicons.forms()[1]
+        swapped, faults = take_swaps(published, captions, splits, pairs, read["adjectives"], nouns)
         seen = splits.loc[splits["split"] == "test_seen", "image_id"]
         number, entries = (
             int(captions["image_id"].isin(seen).sum()),
@@ -70,13 +74,13 @@ def main(job: Job) -> None:
             write_table(offers, job.output.offers, OFFERS)
             write_json({"captions": number, **more}, job.output.summary)
             return
-        composition = job.wildcards.composition
-        swapped, entries, exclusive = choose_swaps(
-            offers, lexicons["adjectives"], params.seed, params.dataset, composition
-        )
+        stream = Stream(params.seed, params.dataset, job.wildcards.composition)
+        swapped, entries, exclusive = choose_swaps(offers, lexicons.adjectives, stream)
         more["exclusive"] = exclusive
     write_table(swapped, job.output.swapped, SWAPPED)
-    write_json(count_swaps(entries, number, heldout, job.where, **more), job.output.summary)
+    summary = count_swaps(entries, number, heldout, more)
+    log_swaps(summary, job.where)
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""What the steps of a composition share: its lexicons, and its random streams."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from compclip.core.seeds import rng
+from compclip.text.lexicon import Lexicon, forms_of
+
+
+class Lexicons(NamedTuple):
+    """Lexicons, or their names in ``lexicons``."""
+
+    adjectives: Lexicon | str
+    nouns: Lexicon | str | None = None  # None: any noun
+    compounds: Lexicon | None = None  # None: ``lexicons/compounds/common.yaml``
+
+    def forms(self) -> tuple[dict[str, str], dict[str, str] | None]:
+        """Return the canonical words of the adjectives' forms and, unless any noun counts, of the
+        nouns'.
+        """
+        return forms_of(self.adjectives, self.nouns)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The seed and the names from which the random generators of a composition derive."""
+
+    seed: int = 0
+    dataset: str = "dataset"
+    composition: str = "composition"
+
+    @property
+    def where(self) -> str:
+        """The composition, as messages name it."""
+        return f"{self.dataset}/{self.composition}"
+
+    def generator(self, step: str, *keys: str) -> np.random.Generator:
+        """Return the generator of a step, the same for the same seed, names and keys."""
+        return rng(self.seed, step, self.dataset, self.composition, *keys)
