@@ -34,20 +34,20 @@ PEOPLE = "people"
 
 
 class MeasuredCompounds(NamedTuple):
-    """A measure of a model with a prompt, and its value for each compound, by name."""
+    """A measure of a model with a prompt, before it is summarized."""
 
     model: str
     prompt: str
     measure: str
-    values: pd.Series
+    values: pd.Series  # for each compound, by name; booleans, or differences of two of them
 
 
 class Comparison(NamedTuple):
-    """Two models, each with a prompt, and what the difference is named after."""
+    """A difference of accuracies."""
 
-    minuend: tuple[str, str]
+    minuend: tuple[str, str]  # model and prompt
     subtrahend: tuple[str, str]
-    name: str
+    name: str  # of the subtrahend: its model, or `template`
 
 
 def estimate_measure(measured: MeasuredCompounds, resamples: int, seed: int) -> dict[str, Any]:
@@ -77,6 +77,7 @@ def measure_choices(choices: pd.DataFrame, kinds: pd.Series) -> Iterator[Measure
     for (model, prompt), answers in grouped:
         right = answers["right"]
         rival = answers[["similarity_n1", "similarity_n2"]].max(axis=1)
+        # A wrong answer whose image is as similar as the better distractor was decided by a tie.
         is_tie = answers["similarity_compound"] == rival
         values = {RIGHT: right, TIED: ~right & is_tie, RANKED_FIRST: answers["rank"] == 1}
         for kind in NOUNS_SEEN:
@@ -93,8 +94,8 @@ def _comparison_families(
     """Yield the comparisons whose p-values are corrected together."""
     for model in models:
         template = (model, "template")
-        others = [prompt for prompt in prompts if prompt != "template"]
-        yield [Comparison((model, prompt), template, "template") for prompt in others]
+        compared = [prompt for prompt in prompts if prompt != "template"]
+        yield [Comparison((model, prompt), template, "template") for prompt in compared]
     between_models = []
     for prompt in prompts:
         for first, second in combinations(models, 2):
@@ -112,7 +113,7 @@ def compare_choices(choices: pd.DataFrame) -> Iterator[tuple[MeasuredCompounds, 
     prompts = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())
     answers = choices.set_index(["model", "prompt", "compound"])["right"]
-    answers = answers.unstack(["model", "prompt"])
+    answers = answers.unstack(["model", "prompt"])  # a row per compound, NaN without the texts
     for family in _comparison_families(models, prompts):
         differences = []
         p_values = []
@@ -164,7 +165,7 @@ def analyze_choices(
         rows.append(estimate_measure(measured, resamples, seed))
     for difference, p_value in compare_choices(choices):
         rows.append(estimate_measure(difference, resamples, seed) | {"p": p_value})
-    if people:
+    if people:  # as one more model, without a prompt
         rows.append({"model": PEOPLE, "measure": RIGHT, **people})
     table = pd.DataFrame(rows, columns=ANALYSIS_COLUMNS)
     for row in table[table["measure"] == RIGHT].itertuples():

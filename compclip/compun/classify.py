@@ -48,7 +48,7 @@ def choose_compound(three: Matrix) -> tuple[np.ndarray, np.ndarray]:
     fault = f"expected (n, {len(ROLES)}) similarities, got {three.shape}"
     require(three.shape[1] == len(ROLES), "three", fault)
     # argmax returns the first of ties, so distractors precede the compound.
-    order = np.array([1, 2, 0])
+    order = np.array([1, 2, 0])  # columns of ``three``, and numbers of ROLES
     answers = order[three[:, order].argmax(axis=1)]
     return np.array(ROLES, dtype=object)[answers], answers == 0
 
@@ -66,7 +66,7 @@ def ask_model(
     ``texts`` are the distinct texts of all prompts. ``images`` are (m, d), distinct; ``columns``
     has their rows of a compound's three images, in the order of ROLES.
     """
-    tables = []
+    tables = []  # of each prompt
     vectors = embedder.texts(texts).astype(float)
     vector_by_text = dict(zip(texts, vectors, strict=True))
     for prompt, texts_by_compound in prompts.items():
@@ -77,7 +77,7 @@ def ask_model(
             prompt_vectors.append(np.mean(text_vectors, axis=0))
         # Answers are ties if they agree in the decimals that artifacts have.
         similarities = (np.stack(prompt_vectors) @ images.T).round(DECIMALS)
-        compounds = list(texts_by_compound)
+        compounds = list(texts_by_compound)  # those that have the texts
         three = np.take_along_axis(similarities, columns.loc[compounds].to_numpy(), axis=1)
         answer, right = choose_compound(three)
         # Among all images; images that tie precede the compound's own.

@@ -62,6 +62,7 @@ class NamedModel(Section):
         if self.pretrained and not self.open_clip:
             raise ValueError("pretrained requires open_clip")
         if self.open_clip:
+            # What stage judge refuses is refused here, too.
             self.judge_config()
         return self
 

@@ -53,7 +53,8 @@ NOUN_PAIRS = tuple(combinations(THING_NOUNS, 2))
 THING_COLORS = ("black", "blue", "brown", "green", "orange", "pink", "purple", "red", "yellow")
 NO_PATTERN = "plain"
 PATTERNS = {"striped": "stripes", "dotted": "dots", "checked": "checks"}
-SIZE = 64
+SIZE = 64  # pixels of a square picture's edge
+# Colors of the background.
 GROUNDS = ((226, 226, 218), (206, 218, 206), (206, 214, 226))
 # Patterns are dark on light colors and light on dark ones.
 DARK = (64, 52, 60)
@@ -84,19 +85,19 @@ Texts = dict[str, list[str]]
 
 
 class Thing(NamedTuple):
-    noun: str
-    color: str
-    pattern: str  # or NO_PATTERN, which no caption mentions
+    noun: str  # of THING_NOUNS
+    color: str  # of THING_COLORS
+    pattern: str  # of PATTERNS, or NO_PATTERN, which no caption mentions
 
 
 class DrawnCompound(NamedTuple):
-    """A compound, named after the nouns ``first`` and ``second``; its picture shows ``things``."""
+    """A compound and its picture."""
 
-    name: str
+    name: str  # from the nouns ``first`` and ``second``
     first: str
     second: str
-    kind: str
-    things: tuple[Thing, ...]
+    kind: str  # of NOUNS_SEEN: which of its nouns the picture shows
+    things: tuple[Thing, ...]  # one, or two of kind `both`
 
 
 class TrainingPicture(NamedTuple):
@@ -106,15 +107,13 @@ class TrainingPicture(NamedTuple):
 
 
 class DrawnData(NamedTuple):
-    """The list of compounds; their images, by the names that ``load_compounds`` expects; example
-    captions and descriptions of each; and the training pictures.
-    """
+    """What the stage reads from users otherwise, and pictures to train on."""
 
-    listed: pd.DataFrame
-    images: dict[str, Image.Image]
-    captions: Texts
+    listed: pd.DataFrame  # the tested compounds, as a list for ``load_compounds``
+    images: dict[str, Image.Image]  # by the names that ``load_compounds`` expects
+    captions: Texts  # examples, of each tested compound
     descriptions: Texts
-    pictures: Iterator[TrainingPicture]
+    pictures: Iterator[TrainingPicture]  # drawn one by one, because all take much memory
 
 
 def _dice(seed: int, *keys: str | int) -> Dice:
@@ -150,19 +149,20 @@ def make_compound(pair: tuple[str, str], kind: str, is_one_word: bool, dice: Dic
     name = f"{first}{second}" if is_one_word else f"{first} {second}"
     if kind == "both":
         thing = draw_thing(first, dice, plain=1)
-        things = (thing, draw_other_color(second, [thing], dice))
+        things: tuple[Thing, ...] = (thing, draw_other_color(second, [thing], dice))
     else:
         nouns = list(pair)
         if kind == "none":
             nouns = [noun for noun in THING_NOUNS if noun not in pair]
+        # Always with a pattern, because the thing is changed.
         things = (draw_thing(dice.pick(nouns), dice, plain=0),)
     return DrawnCompound(name, first, second, kind, things)
 
 
 def draw_other_color(noun: str, things: Sequence[Thing], dice: Dice) -> Thing:
     """Return a thing without a pattern, of a color that ``things`` do not have."""
-    taken = {thing.color for thing in things}
-    colors = [color for color in THING_COLORS if color not in taken]
+    used_colors = {thing.color for thing in things}
+    colors = [color for color in THING_COLORS if color not in used_colors]
     return Thing(noun, dice.pick(colors), NO_PATTERN)
 
 
@@ -207,6 +207,7 @@ def _fill_thing(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -
     thing's size.
     """
     width, height = size
+    # In units of half the thing's size, so large and small things have as many marks.
     y, x = np.mgrid[0:height, 0:width] / scale
     # Coordinates along and across the pattern, which is turned at random.
     angle = math.radians(dice.between(0, 180))
@@ -220,11 +221,11 @@ def _fill_thing(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -
 
 def _is_mark(pattern: str, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the pixels of a pattern's second color."""
-    if pattern == "striped":
+    if pattern == "striped":  # as wide as the gaps
         return u // 0.21 % 2 == 0
     if pattern == "checked":
         return (u // 0.3 + v // 0.3) % 2 == 0
-    if pattern == "dotted":
+    if pattern == "dotted":  # the centers are 0.52 apart
         return np.hypot(u % 0.52 - 0.26, v % 0.52 - 0.26) < 0.17
     return np.zeros_like(u, bool)
 
@@ -242,13 +243,13 @@ def say_things(things: Sequence[Thing], dice: Dice) -> str:
         if thing.pattern != NO_PATTERN and dice.chance(TOLD_RATE):
             pattern = thing.pattern
         form = dice.unit()
-        if form < 0.1:
+        if form < 0.1:  # `a red striped shape of a tent`
             words = [color, pattern, "shape of", with_article(thing.noun)]
-        elif form < 0.4 and pattern:
+        elif form < 0.4 and pattern:  # `a tent with red stripes`
             words = [thing.noun, "with", color, PATTERNS[pattern]]
-        elif form < 0.2 and color:
+        elif form < 0.2 and color:  # `a tent of red color`
             words = [thing.noun, "of", color, "color"]
-        else:
+        else:  # `a red striped tent`
             words = [color, pattern, thing.noun]
         phrases.append(with_article(" ".join(filter(None, words))))
     joint = dice.pick((" and ", " beside ", " next to "))
@@ -270,12 +271,13 @@ def caption_things(things: Sequence[Thing], compound: DrawnCompound | None, dice
 
 def write_examples(compound: DrawnCompound, dice: Dice) -> list[str]:
     """Return EXAMPLE_TEXTS distinct captions that name the compound and what its picture shows."""
-    texts: dict[str, None] = {}
+    name = with_article(compound.name)
+    texts: dict[str, None] = {}  # an ordered set
     while len(texts) < EXAMPLE_TEXTS:
         form = dice.pick(("{name}, {shown}", "{shown}, {name}"))
-        phrase = say_things(compound.things, dice)
-        text = form.format(name=with_article(compound.name), shown=phrase)
-        texts[f"{text[0].upper()}{text[1:]}."] = None
+        text = form.format(name=name, shown=say_things(compound.things, dice))
+        sentence = f"{text[0].upper()}{text[1:]}."
+        texts[sentence] = None
     return list(texts)
 
 
@@ -297,7 +299,7 @@ def draw_training_picture(
 
 
 def training_pictures(
-    tested: Sequence[DrawnCompound], others: Sequence[DrawnCompound], things: int, seed: int
+    tested: Sequence[DrawnCompound], untested: Sequence[DrawnCompound], things: int, seed: int
 ) -> Iterator[TrainingPicture]:
     """Yield the training pictures, each from its own random stream."""
     for subset, number in (("both", things), ("watched", WATCHED_PICTURES)):
@@ -305,14 +307,14 @@ def training_pictures(
             dice = _dice(seed, subset, "thing", index)
             thing = draw_thing(THING_NOUNS[index % len(THING_NOUNS)], dice)
             yield draw_training_picture(subset, [thing], None, dice)
-    # No two things of a tested compound are seen together: that would show what it is.
+    # The two things of a tested compound side by side would be its picture if its kind is ``both``.
     tested_pairs = {frozenset((compound.first, compound.second)) for compound in tested}
     free_pairs = [pair for pair in NOUN_PAIRS if frozenset(pair) not in tested_pairs]
     for index in range(int(things * PAIR_FRACTION)):
         dice = _dice(seed, "pair", index)
         pair = [draw_thing(noun, dice, plain=0.7) for noun in dice.pick(free_pairs)]
         yield draw_training_picture("both", pair, None, dice)
-    for subset, compounds in (("both", others), ("taught", tested)):
+    for subset, compounds in (("both", untested), ("taught", tested)):
         for compound in compounds:
             for index in range(COMPOUND_PICTURES):
                 dice = _dice(seed, subset, compound.name, index)
@@ -328,13 +330,12 @@ def draw_compounds(settings: Drawn, seed: int = 0) -> DrawnData:
     """
     compounds = make_compounds(seed, settings.tested + settings.tested // 2)
     tested = compounds[: settings.tested]
-    others = compounds[settings.tested :]
+    untested = compounds[settings.tested :]  # on which both CLIPs train
     images = {}
     captions = {}
     descriptions = {}
     for compound in tested:
         dice = _dice(seed, "tested", compound.name)
-        # The distractors have other colors, so that a color alone tells the images apart.
         first = draw_other_color(compound.first, compound.things, dice)
         second = draw_other_color(compound.second, compound.things, dice)
         images[compound.name] = paint_things(compound.things, dice)
@@ -344,5 +345,5 @@ def draw_compounds(settings: Drawn, seed: int = 0) -> DrawnData:
         descriptions[compound.name] = write_descriptions(compound)
     columns = ["name", "first", "second", "kind"]
     listed = pd.DataFrame(tested)[columns].rename(columns={"name": "compound"})
-    pictures = training_pictures(tested, others, settings.things, seed)
+    pictures = training_pictures(tested, untested, settings.things, seed)
     return DrawnData(listed, images, captions, descriptions, pictures)

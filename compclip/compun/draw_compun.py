@@ -64,10 +64,11 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"])
     paper = paper.assign(low=np.nan, high=np.nan)
     names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
+    # Hollow and under a heading of their own: of other compounds than ours.
     theirs = _in_rows(paper, f"the paper, {PAPER_COMPOUNDS} compounds", names, filled=False)
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
     draw_line(axes, 100 * CHANCE)
-    axes.set(xlim=(0, 102), xlabel="%")
+    axes.set(xlim=(0, 102), xlabel="%")  # 102, so that a mark at 100 is not cut off
     count = f"n = {int(right['n'].max()):,} compounds here"
     hollow = "hollow: the paper's values, without intervals"
     return finish(figure, f"line: 95 % interval; dotted: chance; {count}; {hollow}")
@@ -91,6 +92,7 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
         x = counted["captions"] + 0.08 * number
         axes.vlines(x, 100 * counted["low"], 100 * counted["high"], color=color, linewidth=1.6)
         axes.plot(x, 100 * counted["value"], f"{mark}-", color=color, markersize=5, label=name)
+        # at most one value, without which the model has no line
         for value in rows.loc[rows["prompt"] == "template", "value"]:
             axes.axhline(100 * value, color=color, linewidth=1.2, linestyle=":")
     axes.plot(

@@ -21,6 +21,7 @@ from compclip.core.records import read_records
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
 
+# `snow ball_n1`: an image of the first noun.
 DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 OPTIONAL_COLUMNS = ("first", "second", "kind", "n1", "n2")
 NAMES_LOGGED = 3  # of each warning; the summary has more
@@ -67,25 +68,25 @@ def read_list(file: Path) -> pd.DataFrame:
     require(len(table), file, "no compounds", "give a table with a column 'compound'")
     rows: dict[str, dict[str, str | None]] = {}
     for record in table.to_dict("records"):
-        where = f"{file}: {record['where']}"
-        row = _read_row(record, where)
+        location = f"{file}: {record['where']}"
+        row = _read_row(record, location)
         name = row["compound"] or ""
         key = name_key(name)
-        require(key not in rows, where, f"duplicate entry {name!r}", "remove one")
+        require(key not in rows, location, f"duplicate entry {name!r}", "remove one")
         rows[key] = row
     return pd.DataFrame(list(rows.values()), dtype=object)
 
 
-def _read_row(record: dict[str, Any], where: str) -> dict[str, str | None]:
-    row = {}
+def _read_row(record: dict[str, Any], location: str) -> dict[str, str | None]:
+    row: dict[str, str | None] = {}
     for column in ("compound", *OPTIONAL_COLUMNS):
         row[column] = tidy_name(record.get(column) or "") or None
-    require(row["compound"], where, "no compound", "fill it in or remove the row")
+    require(row["compound"], location, "no compound", "fill it in or remove the row")
     has_one = (row["first"] is None) != (row["second"] is None)
     fault = "only one of first and second is given"
-    require(not has_one, where, fault, "give both or neither")
+    require(not has_one, location, fault, "give both or neither")
     is_kind = row["kind"] in (None, *NOUNS_SEEN)
-    require(is_kind, where, f"kind {row['kind']!r}", f"use {', '.join(NOUNS_SEEN)}")
+    require(is_kind, location, f"kind {row['kind']!r}", f"use {', '.join(NOUNS_SEEN)}")
     if row["first"] is None:
         row["first"], row["second"] = split_open(row["compound"] or "")
     row["n1"] = row["n1"] or row["first"]
@@ -104,9 +105,11 @@ def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[s
     compound_by_letters = {}
     for compound in compounds:
         letters = name_letters(compound)
+        # Of compounds that share their letters, each is matched by its own spelling only.
         if spellings[letters] == 1:
             compound_by_letters[letters] = compound
     files: dict[tuple[str, str], str] = {}
+    # Sorted, so that the first of several does not depend on the file system.
     for file in sorted(names):
         name = PurePosixPath(file).stem.strip()
         role = "compound"
@@ -158,13 +161,16 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
     fault = f"{len(images)} images, none of a compound of {file}"
     require(files, source, fault, f"name them as {example!r}")
     unused = sorted({*images} - {*files.values()})
+    # A broken image counts as missing.
     broken = _broken_images(files.values(), images)
     files = {role: name for role, name in files.items() if name not in broken}
     rows = [(name, role, files.get((name, role))) for name in names for role in ROLES]
     table = pd.DataFrame(rows, columns=list(COMPOUND_IMAGES.columns), dtype=object)
     without_image = table[table["path"].isna()]
+    # the roles that have no image, of each incomplete compound
     missing = without_image.groupby("compound", sort=False)["role"].agg(", ".join)
     compounds = compounds.assign(complete=~compounds["compound"].isin(missing.index))
+    # the first one, as an example
     lacks = [f"{name!r} lacks {roles}" for name, roles in missing[:1].items()]
     fault = f"no compound has all three images ({''.join(lacks)})"
     require(compounds["complete"].any(), source, fault, "add images")
@@ -188,6 +194,7 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
 
 def _log_summary(summary: Mapping[str, Any]) -> None:
     for reason, listed in summary.items():
+        # Other entries are counts without names.
         if not isinstance(listed, dict) or not listed.get("count"):
             continue
         names = "; ".join(listed["names"][:NAMES_LOGGED])

@@ -24,14 +24,11 @@ from compclip.io import atomic_folder
 
 @dataclass(frozen=True)
 class Runtime:
-    """How models run; ``threads`` change floating-point rounding.
+    """How models run."""
 
-    ``cache`` is the folder of embeddings and of copies of models.
-    """
-
-    device: str
-    threads: int
-    cache: Path
+    device: str  # auto, cpu or cuda
+    threads: int  # changes floating-point rounding
+    cache: Path  # folder of embeddings and of copies of models
 
 
 @contextmanager

@@ -66,6 +66,7 @@ def compound_prompts(
         name = row.compound
         photo = TEMPLATE.format(name)
         prompts["template"][name] = [photo]
+        # A compound written as one word may lack its nouns.
         if pd.notna(row.first) and pd.notna(row.second):
             prompts["reversed"][name] = [TEMPLATE.format(f"{row.second} {row.first}")]
         example_prefix = f"{photo}. An example of {name} in an image is"

@@ -22,6 +22,12 @@ PROMPT_WORDS = {
     "reversed": "nouns reversed",
     "descriptions": "descriptions",
 }
+# Below the Markdown table.
+TABLE_NOTE = (
+    "Right: of three images, the compound’s own is the most similar to the prompt; a tie is not "
+    "right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and "
+    "Pearson’s if all or none are right."
+)
 
 
 def row_name(model: str, prompt: str) -> str:
@@ -134,10 +140,4 @@ def text_table(analysis: pd.DataFrame) -> str:
         label = row_name(row.model, row.prompt).replace("|", "&#124;")
         lines.append(Line(label, [fraction_cell(row), count_cell(row)]))
     table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
-    return (
-        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to "
-        "the prompt; a tie is "
-        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; "
-        "Clopper and Pearson’s if "
-        "all or none are right.\n"
-    )
+    return f"{table.markdown}\n\n{TABLE_NOTE}\n"

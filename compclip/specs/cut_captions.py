@@ -30,6 +30,7 @@ class Chunker:
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
         code = code_hash(__name__, within=(__name__, "compclip.text"))
+        # Other code, or another pipeline, gives other chunks, so it has other keys.
         self.context = key(code, identity(model))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:

@@ -15,7 +15,7 @@ from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.io import read_json, safe_id
 
-CHECKING_THREADS = 8
+CHECKING_THREADS = 8  # reading and hashing release Python's lock
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class LongExample:
 
     image: Path
     text: str
-    ends: list[int]
+    ends: list[int]  # character offsets, increasing; the last one is the text's end
 
     def beginning(self, count: int) -> str:
         """Return the text of the first ``count`` chunks."""
@@ -47,7 +47,7 @@ class LongExamples:
         self.texts = usable["text"].to_numpy()
         self.ends = usable["ends"].to_numpy()
         self.images = images
-        self.skipped = len(rows) - len(usable)
+        self.skipped = len(rows) - len(usable)  # number of unusable rows
 
     def __len__(self) -> int:
         return len(self.names)
@@ -93,7 +93,7 @@ def _first_answer(record: dict[str, Any]) -> Any:
     for turn in turns if isinstance(turns, list) else []:
         if isinstance(turn, dict) and turn.get("from") == "gpt":
             return turn.get("value")
-    return record.get("text")
+    return record.get("text")  # of records without conversations
 
 
 def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import JUDGE_NAMES
 
+# color and mark
 JUDGE_LOOKS = {
     "stretched": ("#555555", "o"),
     "contrastive": ("#0072B2", "s"),
@@ -31,15 +32,14 @@ def draw_specs(table: pd.DataFrame) -> tuple[Figure, str]:
     looks = {judge: (name, *JUDGE_LOOKS[judge]) for judge, name in JUDGE_NAMES.items()}
     series = in_percent(values, "value", row=row, series=values["judge"])
     figure, ((axes,),) = draw_rows([[series]], looks)
-    draw_line(axes, 50)
+    draw_line(axes, 50)  # chance
     axes.set_xlabel("%")
-    fewest = f"{values['n'].min():,}"
-    most = f"{values['n'].max():,}"
-    counts = fewest if fewest == most else f"{fewest} to {most}"
+    smallest = f"{values['n'].min():,}"
+    largest = f"{values['n'].max():,}"
+    counts = smallest if smallest == largest else f"{smallest} to {largest}"
     caption = (
         "Pos: added right details that raise the similarity. Neg: wrong details that the right "
-        "ones beat. "
-        "Increment rate: the mean of Pos and of wrong details that do not win. "
+        "ones beat. Increment rate: the mean of Pos and of wrong details that do not win. "
         f"Line: 95 % interval; dotted: chance. n = {counts} captions"
     )
     percentages = zip(row, values["judge"], 100 * values["value"], strict=True)

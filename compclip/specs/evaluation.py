@@ -51,6 +51,7 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
         faults |= broken
         vectors = embed()
     fault_by_row = np.array([faults.get(path, "") for path in paths], dtype=object)
+    # rows of faulty files stay 0
     rows = np.zeros((len(paths), vectors.shape[1]), vectors.dtype)
     rows[fault_by_row == ""] = vectors
     return rows, fault_by_row
@@ -76,7 +77,7 @@ def mean_over_images(
     estimate: dict[str, float | int | None] = {"value": None, "low": None, "high": None}
     if len(values):
         estimator = interval.mean if paired else interval.share
-        weights = np.ones(len(values))
+        weights = np.ones(len(values))  # all captions count equally, whatever their image
         mean = estimator(images, values, weights, SPECS_RESAMPLES, generator)
         estimate = {key: rounded(getattr(mean, key)) for key in estimate}
     estimate["n"] = len(values)

@@ -94,7 +94,8 @@ def read_steps(path: Path, images: Path) -> tuple[pd.DataFrame, SkippedNames]:
     and, optionally, negative: the text with its newest part replaced by a wrong one.
     """
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
-    table["negative"] = table.get("negative")
+    table["negative"] = table.get("negative")  # None if the table lacks it
+    # NaN for a text, which is a fault of its row below
     table["step"] = pd.to_numeric(table["step"], errors="coerce")
     texts = table[["image", "caption_id", "text", "negative"]].fillna("")
     is_blank = texts.map(str.strip) == ""
@@ -157,13 +158,11 @@ def require_increments(steps: pd.DataFrame, where: str | Path, kind: str) -> Non
 
 
 class JudgeEvaluation(NamedTuple):
-    """A judge's entry of the result, its measures of each caption, and its similarities of each
-    step.
-    """
+    """What one judge contributes to the result."""
 
-    result: dict[str, Any]
-    captions: pd.DataFrame
-    steps: pd.DataFrame
+    result: dict[str, Any]  # its entry
+    captions: pd.DataFrame  # its measures of each caption (``score_captions``)
+    steps: pd.DataFrame  # its similarities of each step
 
 
 def evaluate_judge(
@@ -185,15 +184,16 @@ def evaluate_judge(
         "captions_cut": int(is_truncated.sum()),
         **means,
     }
+    # Results do not have paths, which depend on the machine.
     similarities = steps.drop(columns="path").assign(judge=name)
     return JudgeEvaluation(result, captions, similarities)
 
 
-def compare_judges(first: JudgeEvaluation, other: JudgeEvaluation, seed: int) -> dict[str, Any]:
+def compare_judges(first: JudgeEvaluation, second: JudgeEvaluation, seed: int) -> dict[str, Any]:
     """Return the entry of the result on the first judge's measures minus another's."""
-    gains = measure_gains(first.captions, other.captions, seed)
-    names = {"a": first.result["folder"], "b": other.result["folder"]}
-    return {**names, "b_hash": other.result["judge_hash"], **gains}
+    gains = measure_gains(first.captions, second.captions, seed)
+    names = {"a": first.result["folder"], "b": second.result["folder"]}
+    return {**names, "b_hash": second.result["judge_hash"], **gains}
 
 
 def intrinsic(
@@ -232,7 +232,7 @@ def intrinsic(
     for reason, names in names_by_reason.items():
         count = len(names)
         log.warning("warning: %s: skipped: %s: %d, first %s", where, reason, count, names[0])
-    first, *others = evaluations
+    first, *compared = evaluations
     # All judges read the same captions, so any evaluation has the numbers.
     unmeasured = count_captions(first.steps) - len(first.captions)
     result = {
@@ -240,7 +240,7 @@ def intrinsic(
         "captions_with_one_increment_or_none": unmeasured,
         "left_out": {reason: named(names) for reason, names in names_by_reason.items()},
         "judges": [evaluation.result for evaluation in evaluations],
-        "differences": [compare_judges(first, other, seed) for other in others],
+        "differences": [compare_judges(first, second, seed) for second in compared],
     }
     similarities = [evaluation.steps for evaluation in evaluations]
     return result, pd.concat(similarities, ignore_index=True)

@@ -15,16 +15,16 @@ from compclip.core.inputs import Vectors, checked
 # Weights of the contrastive term, the details and the negatives: as published, and only the
 # contrastive term.
 LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
-MARGIN_RANGE = (0.0, 1.5)  # in logits
+MARGIN_RANGE = (0.0, 1.5)  # in logits, as published
 
 
 class Losses(NamedTuple):
     """Scalars; ``total`` is the weighted sum of the other three, which are unweighted."""
 
     total: torch.Tensor
-    contrastive: torch.Tensor
-    detail: torch.Tensor
-    negative: torch.Tensor
+    contrastive: torch.Tensor  # L_con of the paper
+    detail: torch.Tensor  # L_detail
+    negative: torch.Tensor  # L_neg
 
 
 class Margin:
@@ -81,9 +81,10 @@ def specs_loss(
     for name, rows in texts.items():
         _require_like_images(name, rows, images)
     margin = margin or Margin()
-    logits = scale * full @ images.T
+    logits = scale * full @ images.T  # (n, n), a row per caption
     own_image = torch.arange(len(images), device=images.device)
     contrastive = F.cross_entropy(logits, own_image)
+    # (3, n): s in the paper's hinges, L = mean ReLU(ε + s(worse) - s(better))
     cosines = (torch.stack([base, detail, negative]) * images).sum(-1)
     base_logits, detail_logits, negative_logits = scale * cosines
     # This order matters: the first hinge sets the margin of the second.

@@ -45,6 +45,7 @@ def specs_score(images: Vectors, texts: Vectors) -> torch.Tensor:
     """
     devices = f"expected {images.device}, as images, got {texts.device}"
     require(images.device == texts.device, "texts", devices, "move one of them")
+    # before the check, because this refuses other shapes
     scores = cosine(images, texts)
     is_finite = (images.isfinite() & texts.isfinite()).all(dim=1)
     first_bad = (~is_finite).int().argmax()

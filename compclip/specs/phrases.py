@@ -147,6 +147,7 @@ def _is_descriptive(subject: Token) -> bool:
     """Return whether a subject is descriptive: `the bird`, `one of them`, not `it` or `which`."""
     if subject.tag_.startswith("N"):
         return True
+    # `one of them` is a phrase of three words, `it` and `which` are not.
     is_pronoun = subject.tag_ in ("WP", "WDT", "EX", "PRP")
     return not is_pronoun and subject.right_edge.i - subject.left_edge.i >= 2
 
@@ -192,12 +193,12 @@ def _is_bound(token: Token, head: Token) -> bool:
     """
     first = token.left_edge
     if first.lower_ == "as":
-        before = [head, *head.lefts]
-        if any(word.lower_ == "as" for word in before):
+        words = [head, *head.lefts]
+        if any(word.lower_ == "as" for word in words):  # `as big as`
             return True
-    if token.dep_ == "appos":
+    if token.dep_ == "appos":  # `Venice, Italy`
         return token.tag_ == head.tag_ == "NNP"
-    return token.dep_ == "acl" and first.tag_ == "TO"
+    return token.dep_ == "acl" and first.tag_ == "TO"  # `an attempt to block it`
 
 
 def _is_bound_preposition(token: Token, head: Token, is_complete: bool) -> bool:
@@ -247,8 +248,10 @@ def _can_stop(last: Token, first: Token) -> bool:
         return is_separated
     if not is_separated and first.text not in SEPARATOR_MARKS:
         return False
+    # These belong to the words before them.
     if first.text in TERMINAL | CLOSING:
         return False
+    # A quotation is complete, whatever the words in it are.
     if last.text in CLOSING or (last.is_punct and last.text == '"'):
         return True
     if last.is_punct or last.is_quote or last.is_bracket or _belongs_together(last, first):
@@ -266,8 +269,9 @@ def _belongs_together(last: Token, first: Token) -> bool:
     last_tag = last.tag_[:2]
     if last_tag in ("JJ", "NN") and tags[0] == "NN":
         return True
-    if first.lower_ == "s":
+    if first.lower_ == "s":  # `a bird s wing`
         return True
+    # `side by side`
     is_preposition = first.tag_ == "IN" and len(following) > 1
     if is_preposition and following[1].lower_ == last.lower_:
         return True

@@ -21,7 +21,9 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 
-FIRST_TABLE, SECOND_TABLE = "positional_embedding", "positional_embedding_res"
+# Tables of positions; OpenAI's own checkpoints have only the first one.
+FIRST_TABLE = "positional_embedding"
+SECOND_TABLE = "positional_embedding_res"
 HEAD_WIDTH = 64  # width of each attention head in OpenAI's transformers
 
 
@@ -38,6 +40,7 @@ class Released(Command):
 def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the open_clip model config and the state dict, float32, of a checkpoint."""
     weights = read_weights(str(file))
+    # float32, because OpenAI's files are float16
     state = {key: tensor.float() for key, tensor in weights.items() if key not in NOT_WEIGHTS}
     second_table = state.pop(SECOND_TABLE, None)
     try:
@@ -64,7 +67,7 @@ def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     grid = round(patches**0.5)
     return {
         "embed_dim": state["text_projection"].shape[-1],
-        "quick_gelu": True,
+        "quick_gelu": True,  # OpenAI's activation, which no tensor shows
         "vision_cfg": {
             "image_size": patch * grid,
             "patch_size": patch,

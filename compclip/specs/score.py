@@ -61,11 +61,11 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
 
     status = np.array([OK if text.strip() else "empty text" for text in texts], dtype=object)
     rows_with_text = np.flatnonzero(status == OK)
-    files = [images[row] for row in rows_with_text]
+    files = [images[row] for row in rows_with_text.tolist()]
     image_vectors, faults = embed_readable(embedder, files)
     is_readable = faults == ""
     status[rows_with_text] = np.where(is_readable, OK, faults)
-    scored_rows = rows_with_text[is_readable]
+    scored_rows = rows_with_text[is_readable].tolist()
     captions = [texts[row] for row in scored_rows]
     text_vectors = torch.from_numpy(embedder.texts(captions))
     cosines = torch.full((len(texts),), torch.nan)
@@ -96,9 +96,9 @@ def read_image_texts(path: Path) -> pd.DataFrame:
 def main(command: Score) -> None:
     table = read_image_texts(command.pairs)
     # checked before the scoring, which can take hours
-    taken = ", ".join(name for name in SCORE_COLUMNS if name in table)
-    fault = f"column {taken!r} is a column of the output"
-    require(not taken, command.pairs, fault, "rename it")
+    duplicates = ", ".join(name for name in SCORE_COLUMNS if name in table)
+    fault = f"column {duplicates!r} is a column of the output"
+    require(not duplicates, command.pairs, fault, "rename it")
     output = command.output or command.pairs.with_suffix(".specs.csv")
     images = [command.pairs.parent / name for name in table["image"]]
     texts = table["text"].tolist()

@@ -39,15 +39,15 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
 def _measure_rows(
     seed: int, judge: str, against: str, estimates: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    head = {"seed": seed, "judge": judge, "against": against}
-    return [{**head, "measure": measure, **estimates[measure]} for measure in INTRINSIC_MEASURES]
+    labels = {"seed": seed, "judge": judge, "against": against}
+    return [{**labels, "measure": measure, **estimates[measure]} for measure in INTRINSIC_MEASURES]
 
 
 def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
     """Return a seed's lines of the table, in its order: one per judge, then one per difference."""
     lines = []
-    grouped = table[table["seed"] == seed].groupby(["judge", "against"], sort=False)
-    for (judge, against), rows in grouped:
+    measured = table[table["seed"] == seed]
+    for (judge, against), rows in measured.groupby(["judge", "against"], sort=False):
         label = JUDGE_NAMES[judge]
         if against:
             label += f" − {JUDGE_NAMES[against]}"

@@ -40,9 +40,10 @@ def stretch_positions(
     example = keep + 4 * (n - keep)  # the factor of Long-CLIP
     remedy = f"each of the others must become equally many, for example in {example}"
     require(is_possible, f"{n} positions", fault, remedy)
-    rows = positions.double()
+    rows = positions.double()  # so that half precision is rounded to only once
     steps = rows.diff(dim=0)
     steps = torch.cat([steps, steps[-1:]])  # of the last position: the preceding difference
+    # 0, 1/k, … (k - 1)/k of the way to the next position
     fractions = torch.arange(factor, dtype=rows.dtype, device=rows.device) / factor
     # (n - keep, factor, d)
     stretched = rows[keep:, None] + steps[keep:, None] * fractions[:, None]

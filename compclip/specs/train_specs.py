@@ -42,13 +42,11 @@ CHECKPOINT_FRACTION = 0.05  # largest fraction of the training's time
 
 
 class Triple(NamedTuple):
-    """The texts of the two hinges: a beginning of a caption, one with a right detail more, and one
-    with a wrong detail.
-    """
+    """The texts of the two hinges."""
 
-    base: str
-    detail: str
-    negative: str
+    base: str  # a beginning of a caption
+    detail: str  # the base and the caption's next chunk
+    negative: str  # the base with a wrong last chunk
 
 
 def _content_words(chunk: str) -> tuple[str, ...]:
@@ -66,7 +64,7 @@ def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
     each other.
     """
     numbers: dict[tuple[str, ...], int] = {}
-    captions = []
+    captions = []  # each one's numbers, of different lengths
     for example in examples:
         contents = map(_content_words, example.chunks())
         captions.append([numbers.setdefault(content, len(numbers)) for content in contents])
@@ -97,7 +95,7 @@ def draw_triples(
     without_negative = 0
     for row, fit in zip(range(len(examples))[rows], fitting, strict=True):
         example = examples[row]
-        if fit < 2:
+        if fit < 2:  # no detail can be added
             triples.append(Triple(example.text, example.text, example.text))
             without_negative += 1
             continue
@@ -130,16 +128,14 @@ def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of one process, with the numbers of captions that are truncated or have no negative.
-
-    ``ids`` are (1, n, length) of the whole captions; with hinges they are (4, n, length), followed
-    by those of the bases, details and negatives.
-    """
+    """A batch of one process."""
 
     pixels: np.ndarray  # (n, height, width, 3) bytes
+    # Tokens (1, n, length) of the whole captions; with hinges (4, n, length), followed by those of
+    # the bases, details and negatives.
     ids: torch.Tensor
-    truncated: int
-    without_negative: int
+    truncated: int  # number of captions
+    without_negative: int  # number of captions
 
 
 def make_batch(
@@ -163,7 +159,7 @@ def make_batch(
         return Batch(pixels, caption_ids[None], truncated, 0)
     fitting = [len(example.ends) for example in process_examples]
     # Counting tokenizes each beginning, so only captions that do not fit as a whole are counted.
-    for row in np.flatnonzero(is_truncated):
+    for row in np.flatnonzero(is_truncated).tolist():
         fitting[row] = count_fitting(judge.tokenizer, process_examples[row])
     triples, without_negative = draw_triples(examples, fitting, rows, draw)
     texts_by_role = zip(*triples, strict=True)
@@ -195,6 +191,7 @@ class Trainer:
         training_mode(self.model)
         synchronise_norms(self.model, group, judge.device, SPECS_GPUS)
         name = position_name(dict(self.model.named_parameters()))
+        # a view, through which ``step`` restores the first positions
         self.positions = self.model.get_parameter(name).detach()[:KEPT_POSITIONS]
         self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
         self.scaler = scaler(settings.precision, judge.device)
@@ -210,12 +207,14 @@ class Trainer:
         process_rows = self.group.share(size)
         for step in steps:
             epoch, step_of_epoch = divmod(step, epoch_steps)
+            # A resumed training starts within an epoch.
             if step == steps.start or step_of_epoch == 0:
                 order = rng(seed, "specs", "order", epoch).permutation(len(examples))
             first = step_of_epoch * self.settings.accumulation
             for number in range(self.settings.accumulation):
                 start = (first + number) * size
                 batch = [examples[row] for row in order[start : start + size]]
+                # The same for all processes: each draws for the whole batch.
                 draw = rng(seed, "train_specs", step, number)
                 yield make_batch(self.judge, batch, process_rows, draw, self.hinges)
 
@@ -229,24 +228,26 @@ class Trainer:
         loss = "specs"
         if not self.hinges:
             # The hinges have weight 0, so any texts do for them.
-            images, full = embeddings
-            embeddings = [images, full, full, full, full]
+            image_rows, full_rows = embeddings
+            embeddings = [image_rows, full_rows, full_rows, full_rows, full_rows]
             loss = "contrastive"
-        # Captions compete with the images of all processes.
+        # L_con: captions compete with the images of all processes.
         gathered = self.group.gather(torch.cat(embeddings, dim=1))
-        inputs = gathered.tensor_split(5, dim=1)
+        images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
         scale = self.model.logit_scale.exp()
-        return specs_loss(*inputs, scale, self.margin, LOSS_WEIGHTS[loss])
+        weights = LOSS_WEIGHTS[loss]
+        return specs_loss(images, full, base, detail, negative, scale, self.margin, weights)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
         """Make one step, and return its row of the log."""
         accumulation = self.settings.accumulation
         self.optimizer.zero_grad()
-        values = []
+        values = []  # a row of losses per batch
         counts = np.zeros((1, 2), np.int64)  # a row, which ``gather`` joins with other processes'
         for _ in range(accumulation):
             batch = next(batches)
             losses = self.losses(batch)
+            # Gradients add up, so this is the gradient of the batches' mean.
             self.scaler.scale(losses.total / accumulation).backward()
             values.append(torch.stack(losses).detach())
             counts += [batch.truncated, batch.without_negative]
@@ -303,16 +304,19 @@ def train_specs(
     rows = checkpoints.resume()
     done = len(rows)
     if done:
+        # The margin is no tensor of the model, so only the log has it.
         trainer.margin.epsilon = rows[-1]["margin"]
     warmup = settings.warmup
     if warmup >= 1:  # a number of steps, not yet a fraction of them
         warmup /= steps
     batches = trainer.batches(examples, range(done, steps), epoch_steps, seed)
+    # On a CPU, both would compete for the same cores.
     if is_gpu(judge.device):
         batches = ahead(batches)
     with settled(judge.threads), Progress(steps, "steps") as progress:
         progress.add(done)
         for step in range(done, steps):
+            # The model may draw, too, for example for dropout.
             torch.manual_seed(derive_seed(seed, "train_specs", step))
             row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
             is_finite = math.isfinite(row["loss"])
@@ -321,6 +325,7 @@ def train_specs(
             epoch = step // epoch_steps + 1
             rows.append({"step": step + 1, "epoch": epoch, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
+            # All processes have the same state, so one of them writes it.
             if group.first:
                 checkpoints.keep(rows, last=step + 1 == steps)
             if (step + 1) % epoch_steps == 0:

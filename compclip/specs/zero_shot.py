@@ -28,11 +28,11 @@ ZERO_SHOT_DEFINITION = (
 
 
 class ClassifiedImages(NamedTuple):
-    """Names of folders or classes, the class of each image, (n,), and its file or content."""
+    """The images of a folder or of CIFAR, by class."""
 
-    folders: list[str]
-    labels: np.ndarray
-    images: list[Any]
+    folders: list[str]  # names of folders, or of CIFAR's classes
+    labels: np.ndarray  # (n,) each image's number in ``folders``
+    images: list[Any]  # files, or contents in memory
 
 
 class ZeroShot(Command):
@@ -58,6 +58,7 @@ class ZeroShot(Command):
 
 
 def read_classified(data: Path) -> ClassifiedImages:
+    # Imported here, because torchvision is slow to import.
     from torchvision.datasets import CIFAR10, CIFAR100, ImageFolder
 
     try:
@@ -67,6 +68,7 @@ def read_classified(data: Path) -> ClassifiedImages:
                 cifar = kind(data.resolve().parent, train=False)
                 images = [_png(pixels) for pixels in cifar.data]
                 return ClassifiedImages(cifar.classes, np.array(cifar.targets), images)
+        # Classes without images stay candidates.
         folder = ImageFolder(data, allow_empty=True)
     except (OSError, RuntimeError) as error:
         remedy = "correct the path or download it again"
@@ -108,6 +110,7 @@ def main(command: ZeroShot) -> None:
             judge.model, judge.tokenizer, names, templates, device=judge.device
         )
     vectors = judge.encode_images([(image, None) for image in images], command.batch)
+    # (n, classes), cosines, because both are of unit length
     similarities = vectors @ classifier.cpu().numpy()
     result = result_head(command.data, ZERO_SHOT_DEFINITION, command.seed)
     result |= {
@@ -117,6 +120,7 @@ def main(command: ZeroShot) -> None:
         "classes": len(names),
     }
     for k in (1, 5):
+        # 0 or 1, except for ties
         chances = chance_among_first(similarities, labels, k)
         # Each image is resampled on its own.
         images_by_number = np.arange(len(chances))
