@@ -30,28 +30,27 @@ def analyze_people(
         its interval over compounds; for each compound, the number of answers and the fraction that
         chose its picture (columns compound, answers, share); and the workers, by number.
     """
-    kept, people, records = screen(tasks, answers, keep)
-    study = kept[kept["check"] == "none"]
+    counted, workers, records = screen(tasks, answers, keep)
+    study = counted[counted["check"] == "none"]  # without tasks whose answer is known
     by_compound = study.groupby("image_id")["value"].agg(answers="size", share="mean")
-    votes = pd.crosstab(study["image_id"], study["answer"])
-    drawn = rng(seed, "people", "compound")
-    # so that all workers count equally
-    weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
-    compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy()
+    # The same weight for every worker, however many tasks each has answered.
+    answers_of_worker = study.groupby("worker")["worker"].transform("size")
+    weights = 1 / answers_of_worker.to_numpy(float)
+    compounds = study["image_id"].to_numpy(str)
+    right = study["value"].to_numpy()
     accuracy = interval.share(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
-    log.info(
-        "people are right in %.1f %%, mean of %d workers",
-        100 * accuracy.value,
-        people["kept"].sum(),
-    )
+    percentage = 100 * accuracy.value
+    log.info("people are right in %.1f %%, mean of %d workers", percentage, workers["kept"].sum())
+    votes = pd.crosstab(study["image_id"], study["answer"])
+    generator = rng(seed, "people", "compound")
     summary = {
         "seed": seed,
         "records": records,
-        "workers": worker_counts(people),
+        "workers": worker_counts(workers),
         "keep": keep,
         "accuracy": {**asdict(accuracy), "n": len(by_compound)},
         "tasks": int((tasks["check"] == "none").sum()),
         "answers": len(study),
-        "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), RESAMPLES, drawn),
+        "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), RESAMPLES, generator),
     }
-    return summary, by_compound.rename_axis("compound").reset_index(), people
+    return summary, by_compound.rename_axis("compound").reset_index(), workers

@@ -16,8 +16,8 @@ from compclip.clip.device import find_device
 from compclip.clip.embed import Embedder
 from compclip.clip.tokens import cut_texts, say_cut
 from compclip.compun.config import NamedModel
-from compclip.compun.models import open_model
-from compclip.compun.prompts import Prompts, compound_prompts
+from compclip.compun.models import Runtime, open_model
+from compclip.compun.prompts import Prompts, compound_prompts, distinct_texts
 from compclip.core.errors import require
 from compclip.core.inputs import Matrix, checked
 from compclip.core.log import log
@@ -45,13 +45,10 @@ def choose_compound(three: Matrix) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         UserError: an argument is refused (docs/library.md).
     """
-    require(
-        three.shape[1] == len(ROLES),
-        "three",
-        f"expected (n, {len(ROLES)}) similarities, got {three.shape}",
-    )
+    fault = f"expected (n, {len(ROLES)}) similarities, got {three.shape}"
+    require(three.shape[1] == len(ROLES), "three", fault)
     # argmax returns the first of ties, so distractors precede the compound.
-    order = np.array([1, 2, 0])
+    order = np.array([1, 2, 0])  # columns of ``three``, and numbers of ROLES
     answers = order[three[:, order].argmax(axis=1)]
     return np.array(ROLES, dtype=object)[answers], answers == 0
 
@@ -69,24 +66,26 @@ def ask_model(
     ``texts`` are the distinct texts of all prompts. ``images`` are (m, d), distinct; ``columns``
     has their rows of a compound's three images, in the order of ROLES.
     """
-    tables = []
-    vector_of = dict(zip(texts, embedder.texts(texts).astype(float), strict=True))
-    for prompt, of in prompts.items():
-        # The mean similarity of several texts is the similarity of their mean vector.
-        vectors = np.stack(
-            [np.mean([vector_of[line] for line in lines], axis=0) for lines in of.values()]
-        )
-        similarities = (vectors @ images.T).round(DECIMALS)
-        own = columns.loc[list(of)].to_numpy()
-        three = np.take_along_axis(similarities, own, axis=1)
+    tables = []  # of each prompt
+    vectors = embedder.texts(texts).astype(float)
+    vector_by_text = dict(zip(texts, vectors, strict=True))
+    for prompt, texts_by_compound in prompts.items():
+        prompt_vectors = []
+        for compound_texts in texts_by_compound.values():
+            # The mean similarity of several texts is the similarity of their mean vector.
+            text_vectors = [vector_by_text[text] for text in compound_texts]
+            prompt_vectors.append(np.mean(text_vectors, axis=0))
+        # Answers are ties if they agree in the decimals that artifacts have.
+        similarities = (np.stack(prompt_vectors) @ images.T).round(DECIMALS)
+        compounds = list(texts_by_compound)  # those that have the texts
+        three = np.take_along_axis(similarities, columns.loc[compounds].to_numpy(), axis=1)
         answer, right = choose_compound(three)
         # Among all images; images that tie precede the compound's own.
         rank = (~(similarities < three[:, :1])).sum(axis=1)
-        columns_of = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
-        columns_of |= {"answer": answer, "right": right, "rank": rank}
-        tables.append(
-            pd.DataFrame({"compound": list(of), "model": model, "prompt": prompt} | columns_of)
-        )
+        table = pd.DataFrame({"compound": compounds, "model": model, "prompt": prompt})
+        for number, role in enumerate(ROLES):
+            table[f"similarity_{role}"] = three[:, number]
+        tables.append(table.assign(answer=answer, right=right, rank=rank))
     return pd.concat(tables)
 
 
@@ -95,21 +94,26 @@ def summarize_prompts(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
     those.
     """
     summary = {}
-    for prompt, of in prompts.items():
-        lacking = [name for name in names if name not in of]
+    for prompt, texts_by_compound in prompts.items():
+        lacking = [name for name in names if name not in texts_by_compound]
+        first_texts = next(iter(texts_by_compound.values()))
         summary[prompt] = {
-            "compounds": len(of),
+            "compounds": len(texts_by_compound),
             "lacking": named(lacking),
-            "for_example": next(iter(of.values()))[0],
+            "for_example": first_texts[0],
         }
         if lacking:
-            log.warning(
-                "warning: %s: %d compounds lack texts, the first is %s",
-                prompt,
-                len(lacking),
-                lacking[0],
-            )
+            message = "warning: %s: %d compounds lack texts, the first is %s"
+            log.warning(message, prompt, len(lacking), lacking[0])
     return {"compounds": len(names), "prompts": summary}
+
+
+def image_columns(images: pd.DataFrame, compounds: Sequence[str]) -> pd.DataFrame:
+    """Return the columns of each compound's three images among all distinct ones; ``images`` has
+    the column ``column``.
+    """
+    columns = images.pivot(index="compound", columns="role", values="column")
+    return columns.loc[compounds, list(ROLES)].astype(int)
 
 
 def classify(
@@ -117,12 +121,10 @@ def classify(
     images: pd.DataFrame,
     folder: Path,
     models: Sequence[NamedModel],
+    runtime: Runtime,
     *,
     captions: Mapping[str, Sequence[str]],
     descriptions: Mapping[str, Sequence[str]],
-    device: str,
-    threads: int,
-    cache: Path,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Ask each model, by each prompt, which of three images shows a compound.
 
@@ -133,53 +135,45 @@ def classify(
         compounds: ``COMPOUNDS``; incomplete ones are not asked about, but their images are
             candidates.
         images: ``COMPOUND_IMAGES``, with paths relative to ``folder``.
+        runtime: the device, threads and cache of the models.
         captions: example captions of compounds, as ``read_texts`` returns them; descriptions
             likewise.
-        threads: changes floating-point rounding.
-        cache: folder of embeddings and copies of models.
 
     Returns:
         ``CHOICES``; and the models, the prompts, and the compounds that lack texts for a prompt.
     """
-    find_device(device, "compun.device")
-    whole = compounds[compounds["complete"]]
-    require(
-        len(whole),
-        "compounds",
-        f"none of {len(compounds)} compounds is complete",
-        "add their images",
-    )
-    prompts = compound_prompts(whole, captions, descriptions)
+    find_device(runtime.device, "compun.device")
+    complete = compounds[compounds["complete"]]
+    fault = f"none of {len(compounds)} compounds is complete"
+    require(len(complete), "compounds", fault, "add their images")
+    names = complete["compound"].tolist()
+    prompts = compound_prompts(complete, captions, descriptions)
+    texts = distinct_texts(prompts)
     images = images.dropna(subset="path")
-    texts = list(
-        dict.fromkeys(text for of in prompts.values() for lines in of.values() for text in lines)
-    )
-    log.info("%d models encode %d images and %d texts each", len(models), len(images), len(texts))
-    tables, asked = [], []
+    files = [(folder / path, None) for path in images["path"]]
+    log.info("%d models encode %d images and %d texts each", len(models), len(files), len(texts))
+    tables = []
+    model_summaries = []
     for model in models:
         log.info("%s", model.title)
-        with open_model(model, CLASSIFY_BATCH, threads, device, cache) as embedder:
-            vectors = embedder.images([(folder / path, None) for path in images["path"]])
+        with open_model(model, CLASSIFY_BATCH, runtime) as embedder:
             # A duplicate would tie with itself.
-            vectors, places = np.unique(vectors, axis=0, return_inverse=True)
-            columns = images.assign(place=places.reshape(-1)).pivot(
-                index="compound", columns="role", values="place"
-            )
-            columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
-            tables.append(
-                ask_model(embedder, model.title, prompts, texts, vectors.astype(float), columns)
-            )
+            vectors, columns = np.unique(embedder.images(files), axis=0, return_inverse=True)
+            own_columns = image_columns(images.assign(column=columns.reshape(-1)), names)
+            vectors = vectors.astype(float)
+            tables.append(ask_model(embedder, model.title, prompts, texts, vectors, own_columns))
             truncated = len(cut_texts(embedder.judge.tokenizer, texts))
-            about = {
+            summary = {
+                "model": model.title,
+                "images": len(vectors),
                 "judge": embedder.judge.name,
                 "judge_hash": embedder.judge.hash,
                 "texts_truncated": truncated,
             }
         say_cut(truncated, len(texts), "texts")
-        asked.append({"model": model.title, "images": len(vectors), **about})
+        model_summaries.append(summary)
     choices = pd.concat(tables, ignore_index=True)
-    for (title, prompt), accuracy in (
-        choices.groupby(["model", "prompt"], sort=False)["right"].mean().items()
-    ):
+    accuracies = choices.groupby(["model", "prompt"], sort=False)["right"].mean()
+    for (title, prompt), accuracy in accuracies.items():
         log.info("%s, %s: %.1f %%", title, prompt, 100 * accuracy)
-    return choices, summarize_prompts(whole["compound"].tolist(), prompts) | {"models": asked}
+    return choices, summarize_prompts(names, prompts) | {"models": model_summaries}

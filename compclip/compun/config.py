@@ -62,6 +62,7 @@ class NamedModel(Section):
         if self.pretrained and not self.open_clip:
             raise ValueError("pretrained requires open_clip")
         if self.open_clip:
+            # What stage judge refuses is refused here, too.
             self.judge_config()
         return self
 
@@ -74,20 +75,21 @@ class NamedModel(Section):
     @property
     def title(self) -> str:
         """``name``, or the model and its weights, without the folders of paths."""
-        return self.name or " ".join(
-            Path(part).name if os.path.exists(part) else part for part in self._parts()
-        )
+        if self.name:
+            return self.name
+        names = []
+        for source in self._sources():
+            names.append(Path(source).name if os.path.exists(source) else source)
+        return " ".join(names)
 
     def places(self) -> list[Path]:
         """Return the local files and folders in these settings."""
-        return [Path(part) for part in self._parts() if os.path.exists(part)]
+        return [Path(source) for source in self._sources() if os.path.exists(source)]
 
-    def _parts(self) -> list[str]:
-        return [
-            part.removeprefix(FOLDER)
-            for part in (self.judge, self.open_clip, self.pretrained)
-            if part
-        ]
+    def _sources(self) -> list[str]:
+        """Return the model and its weights: paths, or names of open_clip."""
+        sources = (self.judge, self.open_clip, self.pretrained)
+        return [source.removeprefix(FOLDER) for source in sources if source]
 
 
 class CompunConfig(Section):

@@ -53,10 +53,13 @@ NOUN_PAIRS = tuple(combinations(THING_NOUNS, 2))
 THING_COLORS = ("black", "blue", "brown", "green", "orange", "pink", "purple", "red", "yellow")
 NO_PATTERN = "plain"
 PATTERNS = {"striped": "stripes", "dotted": "dots", "checked": "checks"}
-SIZE = 64
+SIZE = 64  # pixels of a square picture's edge
+# Colors of the background.
 GROUNDS = ((226, 226, 218), (206, 218, 206), (206, 214, 226))
 # Patterns are dark on light colors and light on dark ones.
-DARK, LIGHT, LIGHT_COLORS = (64, 52, 60), (250, 250, 250), ("yellow", "pink", "orange")
+DARK = (64, 52, 60)
+LIGHT = (250, 250, 250)
+LIGHT_COLORS = ("yellow", "pink", "orange")
 # Captions with the words of prompts, which a tower of words must know.
 FRAMES = (
     "{}",
@@ -69,43 +72,59 @@ FRAMES = (
     "here is {}, which has been drawn",
 )
 EXAMPLE_TEXTS = 7  # number of captions of a compound
-# How often a caption states a color or pattern; names a compound; has a name that occurs only once,
-# like rare words in real captions: from these, a tower of words learns that unknown words carry no
-# information.
-TOLD_RATE, NAMED_RATE, STRANGE_RATE = 0.75, 0.5, 0.02
+TOLD_RATE = 0.75  # how often a caption states a color or pattern
+NAMED_RATE = 0.5  # how often a caption of a compound names it
+# How often a caption has a name that occurs only once, like rare words in real captions: from
+# these, a tower of words learns that unknown words carry no information.
+STRANGE_RATE = 0.02
 PICTURE_CAPTIONS = 6  # of a training picture
 WATCHED_PICTURES = 60  # pictures of single things for validation
 COMPOUND_PICTURES = 8  # training pictures of a compound
 PAIR_FRACTION = 1 / 3  # training pictures of two things, for each of a single thing
 Texts = dict[str, list[str]]
-# The set (``both`` trainings, only ``taught``, or ``watched``: validation), the picture, its
-# captions.
-TrainingPicture = tuple[str, Image.Image, list[str]]
 
 
 class Thing(NamedTuple):
-    noun: str
-    color: str
-    pattern: str  # or NO_PATTERN, which no caption mentions
+    noun: str  # of THING_NOUNS
+    color: str  # of THING_COLORS
+    pattern: str  # of PATTERNS, or NO_PATTERN, which no caption mentions
 
 
 class DrawnCompound(NamedTuple):
-    """A compound, named after the nouns ``first`` and ``second``; its picture shows ``things``."""
+    """A compound and its picture."""
 
-    name: str
+    name: str  # from the nouns ``first`` and ``second``
     first: str
     second: str
-    kind: str
-    things: tuple[Thing, ...]
+    kind: str  # of NOUNS_SEEN: which of its nouns the picture shows
+    things: tuple[Thing, ...]  # one, or two of kind `both`
+
+
+class TrainingPicture(NamedTuple):
+    subset: str  # ``both`` trainings, only ``taught``, or ``watched``: validation
+    image: Image.Image
+    captions: list[str]
+
+
+class DrawnData(NamedTuple):
+    """What the stage reads from users otherwise, and pictures to train on."""
+
+    listed: pd.DataFrame  # the tested compounds, as a list for ``load_compounds``
+    images: dict[str, Image.Image]  # by the names that ``load_compounds`` expects
+    captions: Texts  # examples, of each tested compound
+    descriptions: Texts
+    pictures: Iterator[TrainingPicture]  # drawn one by one, because all take much memory
+
+
+def _dice(seed: int, *keys: str | int) -> Dice:
+    return Dice(seeds.rng(seed, "draw_compounds", *keys))
 
 
 def draw_thing(noun: str, dice: Dice, plain: float = 0.5) -> Thing:
     """Return a thing of random color, without a pattern with probability ``plain``."""
-    return Thing(
-        noun,
-        dice.pick(THING_COLORS),
-        NO_PATTERN if dice.chance(plain) else dice.pick(list(PATTERNS)),
-    )
+    color = dice.pick(THING_COLORS)
+    pattern = NO_PATTERN if dice.chance(plain) else dice.pick(list(PATTERNS))
+    return Thing(noun, color, pattern)
 
 
 def make_compounds(seed: int, number: int) -> list[DrawnCompound]:
@@ -114,40 +133,48 @@ def make_compounds(seed: int, number: int) -> list[DrawnCompound]:
     """
     fault = f"{number} compounds of {len(NOUN_PAIRS)} pairs of nouns"
     require(number <= len(NOUN_PAIRS), "compun.drawn", fault, "lower tested")
-    dice = Dice(seeds.rng(seed, "draw_compounds", "compounds"))
-    chosen = dice.several(NOUN_PAIRS, [1.0] * len(NOUN_PAIRS), number)
-    return [
-        make_compound(pair, NOUNS_SEEN[at % 3], at // 3 % 2 == 1, dice)
-        for at, pair in enumerate(chosen)
-    ]
+    dice = _dice(seed, "compounds")
+    pairs = dice.several(NOUN_PAIRS, [1.0] * len(NOUN_PAIRS), number)
+    compounds = []
+    for index, pair in enumerate(pairs):
+        # All three kinds have one spelling before it alternates, so both occur with each kind.
+        kind = NOUNS_SEEN[index % 3]
+        is_one_word = index // 3 % 2 == 1
+        compounds.append(make_compound(pair, kind, is_one_word, dice))
+    return compounds
 
 
-def make_compound(pair: tuple[str, str], kind: str, closed: bool, dice: Dice) -> DrawnCompound:
+def make_compound(pair: tuple[str, str], kind: str, is_one_word: bool, dice: Dice) -> DrawnCompound:
     first, second = pair if dice.chance(0.5) else pair[::-1]
-    name = f"{first}{second}" if closed else f"{first} {second}"
+    name = f"{first}{second}" if is_one_word else f"{first} {second}"
     if kind == "both":
-        one = draw_thing(first, dice, plain=1)
-        return DrawnCompound(name, first, second, kind, (one, without_colors(second, [one], dice)))
-    nouns = pair if kind == "either" else [noun for noun in THING_NOUNS if noun not in pair]
-    return DrawnCompound(name, first, second, kind, (draw_thing(dice.pick(nouns), dice, plain=0),))
+        thing = draw_thing(first, dice, plain=1)
+        things: tuple[Thing, ...] = (thing, draw_other_color(second, [thing], dice))
+    else:
+        nouns = list(pair)
+        if kind == "none":
+            nouns = [noun for noun in THING_NOUNS if noun not in pair]
+        # Always with a pattern, because the thing is changed.
+        things = (draw_thing(dice.pick(nouns), dice, plain=0),)
+    return DrawnCompound(name, first, second, kind, things)
 
 
-def without_colors(noun: str, things: Sequence[Thing], dice: Dice) -> Thing:
+def draw_other_color(noun: str, things: Sequence[Thing], dice: Dice) -> Thing:
     """Return a thing without a pattern, of a color that ``things`` do not have."""
-    taken = {thing.color for thing in things}
-    return Thing(
-        noun, dice.pick([color for color in THING_COLORS if color not in taken]), NO_PATTERN
-    )
+    used_colors = {thing.color for thing in things}
+    colors = [color for color in THING_COLORS if color not in used_colors]
+    return Thing(noun, dice.pick(colors), NO_PATTERN)
 
 
 @cache
 def _glyph(noun: str) -> Image.Image:
-    font = ImageFont.truetype(
-        f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf", SIZE * FINER
-    )
-    left, top, right, bottom = map(int, font.getbbox(THING_SYMBOLS[noun]))
+    """Return the mask of a noun's symbol, cropped to its outline."""
+    symbol = THING_SYMBOLS[noun]
+    file = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"
+    font = ImageFont.truetype(file, SIZE * FINER)
+    left, top, right, bottom = map(int, font.getbbox(symbol))
     mask = Image.new("L", (right - left, bottom - top))
-    ImageDraw.Draw(mask).text((-left, -top), THING_SYMBOLS[noun], fill=255, font=font)
+    ImageDraw.Draw(mask).text((-left, -top), symbol, fill=255, font=font)
     return mask
 
 
@@ -155,19 +182,23 @@ def paint_things(things: Sequence[Thing], dice: Dice) -> Image.Image:
     """Return an RGB picture of one thing, or of two side by side, in random order, pose and
     size.
     """
-    fine = SIZE * FINER
-    picture = Image.new("RGB", (fine, fine), dice.pick(GROUNDS))
+    # Drawn larger and reduced at the end, which smooths the outlines.
+    picture_size = SIZE * FINER
+    count = len(things)
+    picture = Image.new("RGB", (picture_size, picture_size), dice.pick(GROUNDS))
     order = things[::-1] if dice.chance(0.5) else things
-    for place, thing in enumerate(order):
-        side = int(fine / len(things) * dice.between(0.66, 0.84))
+    for column, thing in enumerate(order):
+        thing_size = int(picture_size / count * dice.between(0.66, 0.84))
         glyph = _glyph(thing.noun)
-        scale = side / max(glyph.size)
+        scale = thing_size / max(glyph.size)
         mask = glyph.resize((int(glyph.width * scale), int(glyph.height * scale)))
         mask = mask.rotate(dice.between(-14, 14), Image.Resampling.BILINEAR, expand=True)
-        x = (place + 0.5) * fine / len(things) + fine * dice.between(-0.05, 0.05) / len(things)
-        y = fine * (0.5 + dice.between(-0.1, 0.1))
+        column_center = (column + 0.5) * picture_size / count
+        x = column_center + picture_size * dice.between(-0.05, 0.05) / count
+        y = picture_size * (0.5 + dice.between(-0.1, 0.1))
         corner = (int(x - mask.width / 2), int(y - mask.height / 2))
-        picture.paste(_fill_thing(thing, mask.size, side / 2, dice), corner, mask)
+        filled = _fill_thing(thing, mask.size, thing_size / 2, dice)
+        picture.paste(filled, corner, mask)
     return picture.reduce(FINER)
 
 
@@ -175,18 +206,28 @@ def _fill_thing(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -
     """Return an image in the thing's color and pattern, whose width is set by ``scale``, half the
     thing's size.
     """
-    turn = math.radians(dice.between(0, 180))
-    down, across = np.mgrid[0 : size[1], 0 : size[0]] / scale
-    u = across * math.cos(turn) + down * math.sin(turn)
-    v = down * math.cos(turn) - across * math.sin(turn)
-    second = {
-        NO_PATTERN: np.zeros_like(u, bool),
-        "striped": u // 0.21 % 2 == 0,
-        "checked": (u // 0.3 + v // 0.3) % 2 == 0,
-        "dotted": np.hypot(u % 0.52 - 0.26, v % 0.52 - 0.26) < 0.17,
-    }[thing.pattern]
-    other = DARK if thing.color in LIGHT_COLORS else LIGHT
-    return Image.fromarray(np.where(second[..., None], other, RGB[thing.color]).astype(np.uint8))
+    width, height = size
+    # In units of half the thing's size, so large and small things have as many marks.
+    y, x = np.mgrid[0:height, 0:width] / scale
+    # Coordinates along and across the pattern, which is turned at random.
+    angle = math.radians(dice.between(0, 180))
+    u = x * math.cos(angle) + y * math.sin(angle)
+    v = y * math.cos(angle) - x * math.sin(angle)
+    is_mark = _is_mark(thing.pattern, u, v)
+    mark_color = DARK if thing.color in LIGHT_COLORS else LIGHT
+    pixels = np.where(is_mark[..., None], mark_color, RGB[thing.color])
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def _is_mark(pattern: str, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the pixels of a pattern's second color."""
+    if pattern == "striped":  # as wide as the gaps
+        return u // 0.21 % 2 == 0
+    if pattern == "checked":
+        return (u // 0.3 + v // 0.3) % 2 == 0
+    if pattern == "dotted":  # the centers are 0.52 apart
+        return np.hypot(u % 0.52 - 0.26, v % 0.52 - 0.26) < 0.17
+    return np.zeros_like(u, bool)
 
 
 def with_article(words: str) -> str:
@@ -198,29 +239,31 @@ def say_things(things: Sequence[Thing], dice: Dice) -> str:
     phrases = []
     for thing in things:
         color = thing.color if dice.chance(TOLD_RATE) else ""
-        pattern = thing.pattern if thing.pattern != NO_PATTERN and dice.chance(TOLD_RATE) else ""
+        pattern = ""
+        if thing.pattern != NO_PATTERN and dice.chance(TOLD_RATE):
+            pattern = thing.pattern
         form = dice.unit()
-        if form < 0.1:
+        if form < 0.1:  # `a red striped shape of a tent`
             words = [color, pattern, "shape of", with_article(thing.noun)]
-        elif form < 0.4 and pattern:
+        elif form < 0.4 and pattern:  # `a tent with red stripes`
             words = [thing.noun, "with", color, PATTERNS[pattern]]
-        elif form < 0.2 and color:
+        elif form < 0.2 and color:  # `a tent of red color`
             words = [thing.noun, "of", color, "color"]
-        else:
+        else:  # `a red striped tent`
             words = [color, pattern, thing.noun]
         phrases.append(with_article(" ".join(filter(None, words))))
-    return dice.pick((" and ", " beside ", " next to ")).join(
-        phrases[::-1] if dice.chance(0.5) else phrases
-    )
+    joint = dice.pick((" and ", " beside ", " next to "))
+    if dice.chance(0.5):
+        phrases.reverse()
+    return joint.join(phrases)
 
 
 def caption_things(things: Sequence[Thing], compound: DrawnCompound | None, dice: Dice) -> str:
     """Return a caption of a training picture, which may be of ``compound``."""
     words = say_things(things, dice)
     if dice.chance(STRANGE_RATE):
-        words = with_article(
-            "".join(dice.pick("bdfgklmnprstvz") + dice.pick("aeiou") for _ in range(4))
-        )
+        syllables = [dice.pick("bdfgklmnprstvz") + dice.pick("aeiou") for _ in range(4)]
+        words = with_article("".join(syllables))
     elif compound and dice.chance(NAMED_RATE):
         words = with_article(compound.name)
     return dice.pick(FRAMES).format(words)
@@ -228,13 +271,13 @@ def caption_things(things: Sequence[Thing], compound: DrawnCompound | None, dice
 
 def write_examples(compound: DrawnCompound, dice: Dice) -> list[str]:
     """Return EXAMPLE_TEXTS distinct captions that name the compound and what its picture shows."""
-    texts: dict[str, None] = {}
+    name = with_article(compound.name)
+    texts: dict[str, None] = {}  # an ordered set
     while len(texts) < EXAMPLE_TEXTS:
         form = dice.pick(("{name}, {shown}", "{shown}, {name}"))
-        text = form.format(
-            name=with_article(compound.name), shown=say_things(compound.things, dice)
-        )
-        texts[f"{text[0].upper()}{text[1:]}."] = None
+        text = form.format(name=name, shown=say_things(compound.things, dice))
+        sentence = f"{text[0].upper()}{text[1:]}."
+        texts[sentence] = None
     return list(texts)
 
 
@@ -246,68 +289,61 @@ def write_descriptions(compound: DrawnCompound) -> list[str]:
     return texts
 
 
+def draw_training_picture(
+    subset: str, things: Sequence[Thing], compound: DrawnCompound | None, dice: Dice
+) -> TrainingPicture:
+    """Draw things, which may be those of ``compound``, and caption them."""
+    image = paint_things(things, dice)
+    captions = [caption_things(things, compound, dice) for _ in range(PICTURE_CAPTIONS)]
+    return TrainingPicture(subset, image, captions)
+
+
 def training_pictures(
-    tested: Sequence[DrawnCompound], others: Sequence[DrawnCompound], things: int, seed: int
+    tested: Sequence[DrawnCompound], untested: Sequence[DrawnCompound], things: int, seed: int
 ) -> Iterator[TrainingPicture]:
     """Yield the training pictures, each from its own random stream."""
-    apart = {frozenset((compound.first, compound.second)) for compound in tested}
-    free = [pair for pair in NOUN_PAIRS if frozenset(pair) not in apart]
-
-    def dice_of(*keys: str | int) -> Dice:
-        return Dice(seeds.rng(seed, "draw_compounds", *keys))
-
-    def picture(
-        part: str, dice: Dice, shown: Sequence[Thing], named: DrawnCompound | None = None
-    ) -> TrainingPicture:
-        image = paint_things(shown, dice)
-        return part, image, [caption_things(shown, named, dice) for _ in range(PICTURE_CAPTIONS)]
-
-    for part, number in (("both", things), ("watched", WATCHED_PICTURES)):
+    for subset, number in (("both", things), ("watched", WATCHED_PICTURES)):
         for index in range(number):
-            dice = dice_of(part, "thing", index)
-            yield picture(part, dice, [draw_thing(THING_NOUNS[index % len(THING_NOUNS)], dice)])
+            dice = _dice(seed, subset, "thing", index)
+            thing = draw_thing(THING_NOUNS[index % len(THING_NOUNS)], dice)
+            yield draw_training_picture(subset, [thing], None, dice)
+    # The two things of a tested compound side by side would be its picture if its kind is ``both``.
+    tested_pairs = {frozenset((compound.first, compound.second)) for compound in tested}
+    free_pairs = [pair for pair in NOUN_PAIRS if frozenset(pair) not in tested_pairs]
     for index in range(int(things * PAIR_FRACTION)):
-        dice = dice_of("pair", index)
-        yield picture("both", dice, [draw_thing(noun, dice, plain=0.7) for noun in dice.pick(free)])
-    for part, compounds in (("both", others), ("taught", tested)):
+        dice = _dice(seed, "pair", index)
+        pair = [draw_thing(noun, dice, plain=0.7) for noun in dice.pick(free_pairs)]
+        yield draw_training_picture("both", pair, None, dice)
+    for subset, compounds in (("both", untested), ("taught", tested)):
         for compound in compounds:
             for index in range(COMPOUND_PICTURES):
-                yield picture(part, dice_of(part, compound.name, index), compound.things, compound)
+                dice = _dice(seed, subset, compound.name, index)
+                yield draw_training_picture(subset, compound.things, compound, dice)
 
 
-def draw_compounds(
-    settings: Drawn, seed: int = 0
-) -> tuple[pd.DataFrame, dict[str, Image.Image], Texts, Texts, Iterator[TrainingPicture]]:
+def draw_compounds(settings: Drawn, seed: int = 0) -> DrawnData:
     """Draw compounds to test, and training pictures for small CLIPs.
 
     A compound's picture shows one of its two things changed, both, or neither. Only the training
     set ``taught`` has pictures of the tested compounds; both sets have single things, two things
     side by side, and other compounds of the same kinds.
-
-    Returns:
-        The list of compounds; their images, by the names that ``load_compounds`` expects; example
-        captions and descriptions of each; and the training pictures.
     """
     compounds = make_compounds(seed, settings.tested + settings.tested // 2)
-    tested, others = compounds[: settings.tested], compounds[settings.tested :]
-    images, captions, descriptions = {}, {}, {}
+    tested = compounds[: settings.tested]
+    untested = compounds[settings.tested :]  # on which both CLIPs train
+    images = {}
+    captions = {}
+    descriptions = {}
     for compound in tested:
-        dice = Dice(seeds.rng(seed, "draw_compounds", "tested", compound.name))
-        nouns = {"_n1": compound.first, "_n2": compound.second}
-        shown = {
-            ending: (without_colors(noun, compound.things, dice),) for ending, noun in nouns.items()
-        }
-        for ending, things in ({"": compound.things} | shown).items():
-            images[f"{compound.name}{ending}"] = paint_things(things, dice)
+        dice = _dice(seed, "tested", compound.name)
+        first = draw_other_color(compound.first, compound.things, dice)
+        second = draw_other_color(compound.second, compound.things, dice)
+        images[compound.name] = paint_things(compound.things, dice)
+        images[f"{compound.name}_n1"] = paint_things([first], dice)
+        images[f"{compound.name}_n2"] = paint_things([second], dice)
         captions[compound.name] = write_examples(compound, dice)
         descriptions[compound.name] = write_descriptions(compound)
-    listed = pd.DataFrame(tested)[["name", "first", "second", "kind"]].rename(
-        columns={"name": "compound"}
-    )
-    return (
-        listed,
-        images,
-        captions,
-        descriptions,
-        training_pictures(tested, others, settings.things, seed),
-    )
+    columns = ["name", "first", "second", "kind"]
+    listed = pd.DataFrame(tested)[columns].rename(columns={"name": "compound"})
+    pictures = training_pictures(tested, untested, settings.things, seed)
+    return DrawnData(listed, images, captions, descriptions, pictures)

@@ -8,7 +8,7 @@ none), n1 and n2. The images are named after the compound (``snow ball.jpg``), w
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,8 +21,10 @@ from compclip.core.records import read_records
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
 
+# `snow ball_n1`: an image of the first noun.
 DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 OPTIONAL_COLUMNS = ("first", "second", "kind", "n1", "n2")
+NAMES_LOGGED = 3  # of each warning; the summary has more
 
 
 def tidy_name(text: str) -> str:
@@ -50,7 +52,9 @@ def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
     ('grill surface', 'thermometer')
     """
     first, _, second = compound.rpartition(" " if " " in compound else "-")
-    return (first, second) if first and second else (None, None)
+    if not first or not second:
+        return None, None
+    return first, second
 
 
 def read_list(file: Path) -> pd.DataFrame:
@@ -60,39 +64,34 @@ def read_list(file: Path) -> pd.DataFrame:
     constituents. UserError names the first row with a fault.
     """
     table, bad = read_records(file, ["compound"], OPTIONAL_COLUMNS)
-    require(not bad, file, f"{[*bad, ''][0]}", "correct the row")
+    require(not bad, file, bad[0] if bad else "", "correct the row")
     require(len(table), file, "no compounds", "give a table with a column 'compound'")
-    rows, places = [], dict[str, str]()
+    rows: dict[str, dict[str, str | None]] = {}
     for record in table.to_dict("records"):
-        where = f"{file}: {record.pop('where')}"
-        row = {
-            name: tidy_name(record.get(name) or "") or None
-            for name in ("compound", *OPTIONAL_COLUMNS)
-        }
+        location = f"{file}: {record['where']}"
+        row = _read_row(record, location)
         name = row["compound"] or ""
-        require(name, where, "no compound", "fill it in or remove the row")
-        require(
-            (row["first"] is None) == (row["second"] is None),
-            where,
-            "one constituent",
-            "give both or neither",
-        )
-        require(
-            row["kind"] in (None, *NOUNS_SEEN),
-            where,
-            f"kind {row['kind']!r}",
-            f"use {', '.join(NOUNS_SEEN)}",
-        )
-        require(
-            places.setdefault(name_key(name), where) == where,
-            where,
-            f"duplicate entry {name!r}",
-            "remove one",
-        )
-        if row["first"] is None:
-            row["first"], row["second"] = split_open(name)
-        rows.append(row | {"n1": row["n1"] or row["first"], "n2": row["n2"] or row["second"]})
-    return pd.DataFrame(rows, dtype=object)
+        key = name_key(name)
+        require(key not in rows, location, f"duplicate entry {name!r}", "remove one")
+        rows[key] = row
+    return pd.DataFrame(list(rows.values()), dtype=object)
+
+
+def _read_row(record: dict[str, Any], location: str) -> dict[str, str | None]:
+    row: dict[str, str | None] = {}
+    for column in ("compound", *OPTIONAL_COLUMNS):
+        row[column] = tidy_name(record.get(column) or "") or None
+    require(row["compound"], location, "no compound", "fill it in or remove the row")
+    has_one = (row["first"] is None) != (row["second"] is None)
+    fault = "only one of first and second is given"
+    require(not has_one, location, fault, "give both or neither")
+    is_kind = row["kind"] in (None, *NOUNS_SEEN)
+    require(is_kind, location, f"kind {row['kind']!r}", f"use {', '.join(NOUNS_SEEN)}")
+    if row["first"] is None:
+        row["first"], row["second"] = split_open(row["compound"] or "")
+    row["n1"] = row["n1"] or row["first"]
+    row["n2"] = row["n2"] or row["second"]
+    return row
 
 
 def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -101,18 +100,50 @@ def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[s
     Equal spellings match first, then spellings that differ only in spaces and hyphens, if they fit
     one compound only.
     """
+    compound_by_name = {name_key(compound): compound for compound in compounds}
     spellings = Counter(map(name_letters, compounds))
-    exact = {name_key(name): name for name in compounds}
-    loose = {name_letters(name): name for name in compounds if spellings[name_letters(name)] == 1}
+    compound_by_letters = {}
+    for compound in compounds:
+        letters = name_letters(compound)
+        # Of compounds that share their letters, each is matched by its own spelling only.
+        if spellings[letters] == 1:
+            compound_by_letters[letters] = compound
     files: dict[tuple[str, str], str] = {}
-    for name in sorted(names):
-        stem = PurePosixPath(name).stem.strip()
-        distractor = DISTRACTOR.fullmatch(stem)
-        base, role = (distractor[1], distractor[2].lower()) if distractor else (stem, "compound")
-        compound = exact.get(name_key(base)) or loose.get(name_letters(base))
-        if compound is not None:
-            files.setdefault((compound, role), name)
+    # Sorted, so that the first of several does not depend on the file system.
+    for file in sorted(names):
+        name = PurePosixPath(file).stem.strip()
+        role = "compound"
+        distractor = DISTRACTOR.fullmatch(name)
+        if distractor:
+            name = distractor[1]
+            role = distractor[2].lower()
+        match = compound_by_name.get(name_key(name))
+        match = match or compound_by_letters.get(name_letters(name))
+        if match is not None:
+            files.setdefault((match, role), file)
     return files
+
+
+def _find_images(source: Path) -> dict[str, Path]:
+    """Return the images in or below a folder, by their relative paths."""
+    images = {}
+    for path in source.rglob("*"):
+        # Copies from a Mac have hidden files with the names of the images.
+        is_image = path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+        if is_image and path.is_file():
+            images[path.relative_to(source).as_posix()] = path
+    return images
+
+
+def _broken_images(files: Iterable[str], images: Mapping[str, Path]) -> dict[str, str]:
+    """Return the faults of the files that are not images."""
+    faults = {}
+    for name in files:
+        try:
+            image_size(images[name])
+        except BrokenImage as error:
+            faults[name] = f"{name}: {error}"
+    return faults
 
 
 def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
@@ -123,74 +154,52 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
         of incomplete compounds and unused images.
     """
     compounds = read_list(file)
-    paths = {
-        path.relative_to(source).as_posix(): path
-        for path in sorted(source.rglob("*"))
-        if path.is_file()
-    }
-    images = [
-        name
-        for name, path in paths.items()
-        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
-    ]
-    files = match_images(compounds["compound"].tolist(), images)
+    names = compounds["compound"].tolist()
+    images = _find_images(source)
+    files = match_images(names, list(images))
+    example = f"{names[0]}{SUFFIXES[0]}"
+    fault = f"{len(images)} images, none of a compound of {file}"
+    require(files, source, fault, f"name them as {example!r}")
     unused = sorted({*images} - {*files.values()})
-    example = f"{compounds['compound'][0]}{SUFFIXES[0]}"
-    require(
-        files,
-        source,
-        f"{len(images)} images, none of a compound of {file}",
-        f"name them as {example!r}",
-    )
-    broken = []
-    for place, name in list(files.items()):
-        try:
-            image_size(paths[name])
-        except BrokenImage as error:
-            broken.append(f"{name}: {error}")
-            del files[place]
-    rows = [
-        (name, role, files.get((name, role))) for name in compounds["compound"] for role in ROLES
-    ]
+    # A broken image counts as missing.
+    broken = _broken_images(files.values(), images)
+    files = {role: name for role, name in files.items() if name not in broken}
+    rows = [(name, role, files.get((name, role))) for name in names for role in ROLES]
     table = pd.DataFrame(rows, columns=list(COMPOUND_IMAGES.columns), dtype=object)
-    missing = table[table["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
+    without_image = table[table["path"].isna()]
+    # the roles that have no image, of each incomplete compound
+    missing = without_image.groupby("compound", sort=False)["role"].agg(", ".join)
     compounds = compounds.assign(complete=~compounds["compound"].isin(missing.index))
-    fault = (
-        "no compound has all three images "
-        f"({[f'{name!r} lacks {roles}' for name, roles in missing[:1].items()]})"
-    )
+    # the first one, as an example
+    lacks = [f"{name!r} lacks {roles}" for name, roles in missing[:1].items()]
+    fault = f"no compound has all three images ({''.join(lacks)})"
     require(compounds["complete"].any(), source, fault, "add images")
     summary = {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),
         "images": len(files),
         "kinds": {kind: int((compounds["kind"] == kind).sum()) for kind in NOUNS_SEEN},
-        "images broken": named(broken),
+        "images broken": named(list(broken.values())),
         "images not used": named(unused),
         "compounds incomplete": named([f"{name}: {roles}" for name, roles in missing.items()]),
         "compounds without constituents": named(
             list(compounds["compound"][compounds["first"].isna()])
         ),
     }
-    for reason, value in summary.items():
-        if isinstance(value, dict) and value.get("count"):
-            more = "; …" * (value["count"] > 3)
-            log.warning(
-                "warning: %s: %d (%s%s)",
-                reason,
-                value["count"],
-                "; ".join(value["names"][:3]),
-                more,
-            )
-    log.info(
-        "%d compounds, %d complete, %d images",
-        summary["compounds"],
-        summary["complete"],
-        summary["images"],
-    )
-    texts = [name for name in COMPOUNDS.columns if name != "complete"]
-    return (
-        compounds[[*texts, "complete"]].astype(dict.fromkeys(texts, "str")),
-        table.astype("str"),
-        summary,
-    )
+    _log_summary(summary)
+    text_columns = [column for column in COMPOUNDS.columns if column != "complete"]
+    compounds = compounds[[*text_columns, "complete"]].astype(dict.fromkeys(text_columns, "str"))
+    return compounds, table.astype("str"), summary
+
+
+def _log_summary(summary: Mapping[str, Any]) -> None:
+    for reason, listed in summary.items():
+        # Other entries are counts without names.
+        if not isinstance(listed, dict) or not listed.get("count"):
+            continue
+        names = "; ".join(listed["names"][:NAMES_LOGGED])
+        if listed["count"] > NAMES_LOGGED:
+            names += "; …"
+        log.warning("warning: %s: %d (%s)", reason, listed["count"], names)
+    counts = (summary["compounds"], summary["complete"], summary["images"])
+    log.info("%d compounds, %d complete, %d images", *counts)

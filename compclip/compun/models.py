@@ -7,6 +7,7 @@ it has the same hash and shares its embeddings.
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from compclip.clip.embed import Embedder, encoding_code, open_embedder
@@ -21,17 +22,27 @@ from compclip.core.log import log
 from compclip.io import atomic_folder
 
 
+@dataclass(frozen=True)
+class Runtime:
+    """How models run."""
+
+    device: str  # auto, cpu or cuda
+    threads: int  # changes floating-point rounding
+    cache: Path  # folder of embeddings and of copies of models
+
+
 @contextmanager
-def open_model(
-    model: NamedModel, batch: int, threads: int, device: str, cache: Path
-) -> Iterator[Embedder]:
+def open_model(model: NamedModel, batch: int, runtime: Runtime) -> Iterator[Embedder]:
     """Open the model's embedder, with its cache; UserError if the model is not available, damaged,
     or not a CLIP.
     """
+    # A stack, so that the handler sees errors of opening, but not those of the caller's block.
     with ExitStack() as stack:
         try:
+            cache = runtime.cache
             folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)
-            embedder = stack.enter_context(open_embedder(folder, batch, threads, device, cache))
+            opened = open_embedder(folder, batch, runtime.threads, runtime.device, cache)
+            embedder = stack.enter_context(opened)
         except (UserError, OSError) as error:
             raise UserError(f"compun.models: {model.title}: {one_line(error)}") from error
         yield embedder
@@ -42,13 +53,18 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     necessary.
     """
     config = model.judge_config()
-    source, name = find_source(config), model_name(config.model)
-    made_by = [fingerprint(*source.files), open_clip().__version__, encoding_code()]
-    folder = (
-        cache
-        / "models"
-        / key(json.dumps([name, source.model_cfg, source.preprocess_cfg, *made_by])).hex()
-    )
+    source = find_source(config)
+    name = model_name(config.model)
+    # Everything that determines the judge's files.
+    identity = [
+        name,
+        source.model_cfg,
+        source.preprocess_cfg,
+        fingerprint(*source.files),
+        open_clip().__version__,
+        encoding_code(),
+    ]
+    folder = cache / "models" / key(json.dumps(identity)).hex()
     if not folder.is_dir():
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
         # The seed does not matter, since all weights are loaded.

@@ -22,9 +22,8 @@ def compound_gold_task(generator: np.random.Generator) -> Task:
     drawings = random_drawings(generator)
     number = int(generator.integers(3))
     pictures = tuple(Picture(drawing=drawing) for drawing in drawings)
-    return Task(
-        KIND, pictures, (drawn_text(*drawings[number]),), check="gold", right=str(number + 1)
-    )
+    text = drawn_text(*drawings[number])
+    return Task(KIND, pictures, (text,), check="gold", right=str(number + 1))
 
 
 def sample_compun_tasks(
@@ -40,10 +39,14 @@ def sample_compun_tasks(
     names = names[generator.permutation(len(names))]
     paths = images.set_index(["compound", "role"])["path"]
     tasks = []
-    for name, place in zip(names, generator.permutation(np.arange(len(names)) % 3), strict=True):
-        order = np.insert(generator.permutation([1, 2]), place, 0)
-        pictures = tuple(Picture(paths[name, ROLES[i]]) for i in order)
-        tasks.append(Task(KIND, pictures, (name,), right=str(place + 1), prompt={"image_id": name}))
+    positions = generator.permutation(np.arange(len(names)) % 3)
+    for name, position in zip(names, positions, strict=True):
+        distractors = generator.permutation([1, 2])
+        roles = [ROLES[number] for number in np.insert(distractors, position, 0)]
+        pictures = tuple(Picture(paths[name, role]) for role in roles)
+        # People answer with the number of a picture, from 1.
+        right = str(position + 1)
+        tasks.append(Task(KIND, pictures, (name,), right=right, prompt={"image_id": name}))
     generator = rng(seed, "sample_compun_tasks", KIND, "pages")
     return make_pages(
         tasks, PAGE_TASKS, lambda page, stream: compound_gold_task(generator), generator

@@ -22,6 +22,12 @@ PROMPT_WORDS = {
     "reversed": "nouns reversed",
     "descriptions": "descriptions",
 }
+# Below the Markdown table.
+TABLE_NOTE = (
+    "Right: of three images, the compound’s own is the most similar to the prompt; a tie is not "
+    "right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and "
+    "Pearson’s if all or none are right."
+)
 
 
 def row_name(model: str, prompt: str) -> str:
@@ -31,7 +37,9 @@ def row_name(model: str, prompt: str) -> str:
 
 def prompt_words(prompt: str) -> str:
     count = captions_of(prompt)
-    return PROMPT_WORDS[prompt] if count is None else f"{count} example caption{'s' * (count != 1)}"
+    if count is None:
+        return PROMPT_WORDS[prompt]
+    return "1 example caption" if count == 1 else f"{count} example captions"
 
 
 def read_analysis(file: Path) -> pd.DataFrame:
@@ -42,16 +50,20 @@ def read_analysis(file: Path) -> pd.DataFrame:
 def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.DataFrame:
     """Return the rows of a measure, by default only for the usual prompts."""
     rows = analysis[analysis["measure"] == measure]
-    return (
-        rows[rows["prompt"].isin(usual_prompts(rows["prompt"].unique().tolist()))]
-        if usual
-        else rows
-    )
+    if not usual:
+        return rows
+    prompts = usual_prompts(rows["prompt"].unique().tolist())
+    return rows[rows["prompt"].isin(prompts)]
 
 
 def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:
     """Return a row's fraction in percent, with its interval."""
     return TableCell(percent(row.value), interval(row.low, row.high), bold)
+
+
+def count_cell(row: Any) -> TableCell:
+    """Return a row's number of compounds."""
+    return TableCell(f"{int(row.n):,}")
 
 
 def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
@@ -62,18 +74,14 @@ def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
     first = {(row.model, row.prompt): fraction_cell(row) for row in ranked_first.itertuples()}
     lines = []
     for row in rows_of(analysis, RIGHT, usual=False).itertuples():
-        cells = [
-            fraction_cell(row, bold=True),
-            first.get((row.model, row.prompt)),
-            TableCell(f"{int(row.n):,}"),
-        ]
+        right = fraction_cell(row, bold=True)
+        cells = [right, first.get((row.model, row.prompt)), count_cell(row)]
         lines.append(Line(row_name(row.model, row.prompt), cells))
     for model, prompt, value in published.TABLE_1:
-        ranked = (
-            TableCell(percent(published.PAPER_FIRST))
-            if (model, prompt) == ("CLIP", "template")
-            else None
-        )
+        ranked = None
+        if (model, prompt) == ("CLIP", "template"):  # the only one that the paper ranks
+            ranked = TableCell(percent(published.PAPER_FIRST))
+        # The paper has two decimals.
         cells = [TableCell(percent(value, 2)), ranked, TableCell(f"{published.PAPER_COMPOUNDS}")]
         lines.append(Line(f"the paper: {row_name(model, prompt)}", cells))
     return lines
@@ -83,14 +91,10 @@ def difference_lines(analysis: pd.DataFrame) -> list[Line]:
     """Return a line for each difference of prompts or models: points, p and compounds."""
     lines = []
     for row in analysis[analysis["measure"].str.startswith(MINUS)].itertuples():
-        cells = [
-            fraction_cell(row, bold=row.p < ALPHA),
-            TableCell(p_value(row.p)),
-            TableCell(f"{int(row.n):,}"),
-        ]
-        lines.append(
-            Line(f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}", cells)
-        )
+        subtrahend = row.measure.removeprefix(MINUS)
+        label = f"{row_name(row.model, row.prompt)} − {subtrahend}"
+        difference = fraction_cell(row, bold=row.p < ALPHA)
+        lines.append(Line(label, [difference, TableCell(p_value(row.p)), count_cell(row)]))
     return lines
 
 
@@ -102,48 +106,38 @@ def shown_compounds(
     """
     model, prompt = choices.loc[choices.index[0], ["model", "prompt"]]
     answers = choices[(choices["model"] == model) & (choices["prompt"] == prompt)]
-    mixed = answers.iloc[rng(0, "compun page").permutation(len(answers))]
-    wrong = mixed[~mixed["right"]].head(
-        max(COMPOUNDS_SHOWN // 2, COMPOUNDS_SHOWN - int(mixed["right"].sum()))
-    )
+    shuffled = answers.iloc[rng(0, "compun page").permutation(len(answers))]
+    right = shuffled[shuffled["right"]]
+    # More wrong ones if the right ones do not fill their half.
+    wrong_count = max(COMPOUNDS_SHOWN // 2, COMPOUNDS_SHOWN - len(right))
+    wrong = shuffled[~shuffled["right"]].head(wrong_count)
+    right = right.head(COMPOUNDS_SHOWN - len(wrong))
     paths = images.set_index(["compound", "role"])["path"]
-    about = compounds.set_index("compound")
-    shown = []
-    for row in pd.concat(
-        [wrong, mixed[mixed["right"]].head(COMPOUNDS_SHOWN - len(wrong))]
-    ).itertuples():
-        nouns = {
-            role: row.compound if role == "compound" else about.at[row.compound, role]
-            for role in ROLES
-        }
-        pictures = [
-            {
+    nouns = compounds.set_index("compound")
+    entries = []
+    for row in pd.concat([wrong, right]).itertuples():
+        pictures = []
+        for role in ROLES:
+            title = row.compound if role == "compound" else nouns.at[row.compound, role]
+            picture = {
                 "path": f"{folder}/{paths[row.compound, role]}",
-                "title": noun if isinstance(noun, str) else role,
+                # The list may not have the noun that a distractor shows.
+                "title": title if isinstance(title, str) else role,
                 "chosen": row.answer == role,
                 "verdict": number(getattr(row, f"similarity_{role}"), 3),
                 "right": role == "compound",
             }
-            for role, noun in nouns.items()
-        ]
-        shown.append({"compound": row.compound, "right": row.right, "pictures": pictures})
-    return {"model": model, "prompt": prompt_words(prompt), "compounds": shown}
+            pictures.append(picture)
+        entries.append({"compound": row.compound, "right": row.right, "pictures": pictures})
+    return {"model": model, "prompt": prompt_words(prompt), "compounds": entries}
 
 
 def text_table(analysis: pd.DataFrame) -> str:
     """Return the accuracies for the usual prompts as a Markdown table."""
-    lines = [
-        Line(
-            row_name(row.model, row.prompt).replace("|", "&#124;"),
-            [fraction_cell(row), TableCell(f"{int(row.n):,}")],
-        )
-        for row in rows_of(analysis, RIGHT).itertuples()
-    ]
+    lines = []
+    for row in rows_of(analysis, RIGHT).itertuples():
+        # A bar would end the cell.
+        label = row_name(row.model, row.prompt).replace("|", "&#124;")
+        lines.append(Line(label, [fraction_cell(row), count_cell(row)]))
     table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
-    return (
-        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to "
-        "the prompt; a tie is "
-        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; "
-        "Clopper and Pearson’s if "
-        "all or none are right.\n"
-    )
+    return f"{table.markdown}\n\n{TABLE_NOTE}\n"

@@ -7,8 +7,10 @@ from pydantic import Field, model_validator
 from compclip.core.section import Count, Section, SeedNumber
 from compclip.judge.config import SmallJudgeConfig
 
-# Positions of a stretched text tower, and how many of the first ones are not changed.
-STRETCHED_LENGTH, KEPT_POSITIONS = 248, 20
+# Positions of a stretched text tower, and how many of the first ones are not changed, as in
+# Long-CLIP.
+STRETCHED_LENGTH = 248
+KEPT_POSITIONS = 20
 # The measures of growing captions, with their labels.
 INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
 
@@ -69,6 +71,7 @@ class SpecsConfig(Section):
 
     @model_validator(mode="after")
     def _can_begin(self) -> Self:
+        # The base learns from short captions, which a user's long ones do not include.
         if self.data and self.base.epochs:
             raise ValueError("base.epochs must be 0 with data; use a pretrained model")
         return self

@@ -30,6 +30,7 @@ class Chunker:
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
         code = code_hash(__name__, within=(__name__, "compclip.text"))
+        # Other code, or another pipeline, gives other chunks, so it has other keys.
         self.context = key(code, identity(model))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
@@ -37,15 +38,18 @@ class Chunker:
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
         """Return the ends of each text's chunks, [] for a blank text, encoded for the cache."""
+        values = []
         # The zone frees the memory that spaCy would keep for each new word.
         with self.pipeline.memory_zone():
-            docs = self.pipeline.pipe(
-                (text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH
-            )
-            chunks = zip(map(chunk_ends, docs), texts, strict=True)
-            # The last chunk of a very long text includes the part that is not parsed.
-            ends = [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in chunks]
-        return [json.dumps(each, separators=(",", ":")).encode() for each in ends]
+            beginnings = (text[: limits.CAPTION] for text in texts)
+            docs = self.pipeline.pipe(beginnings, batch_size=PIPELINE_BATCH)
+            for text, doc in zip(texts, docs, strict=True):
+                ends = chunk_ends(doc)
+                if text.strip():
+                    # The last chunk of a very long text includes the part that is not parsed.
+                    ends = [*ends[:-1], len(text.rstrip())]
+                values.append(json.dumps(ends, separators=(",", ":")).encode())
+        return values
 
 
 def cut_captions(
@@ -69,16 +73,16 @@ def cut_captions(
         The examples with columns digest, fault ("" if usable) and ends, as in ``tables.CHUNKS``.
     """
     table = check_examples(examples, images)
-    usable = table["fault"] == ""
-    for row in table[~usable].head(3).itertuples():
+    is_usable = table["fault"] == ""
+    for row in table[~is_usable].head(3).itertuples():
         log.warning("skipped: record %d (%s): %s", row.Index + 1, row.image, row.fault)
     fault = f"none of {len(table)} examples is usable"
-    require(usable.any(), images, fault, "check that this is the folder of their images")
-    log.info(
-        "cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum()
-    )
-    values = parse_texts(
-        Chunker(model), table["text"].where(usable, "").tolist(), processes, cache, "captions"
-    )
+    require(is_usable.any(), images, fault, "check that this is the folder of their images")
+    usable = is_usable.sum()
+    skipped = len(table) - usable
+    log.info("cutting %d captions into chunks, %d examples are skipped", usable, skipped)
+    # Blank texts, which cost no time, keep the rows in step with the table.
+    captions = table["text"].where(is_usable, "").tolist()
+    values = parse_texts(Chunker(model), captions, processes, cache, "captions")
     table["ends"] = [[] if value is None else json.loads(value) for value in values]
     return table

@@ -15,7 +15,7 @@ from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.io import read_json, safe_id
 
-CHECKING_THREADS = 8
+CHECKING_THREADS = 8  # reading and hashing release Python's lock
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,18 @@ class LongExample:
 
     image: Path
     text: str
-    ends: list[int]
+    ends: list[int]  # character offsets, increasing; the last one is the text's end
+
+    def beginning(self, count: int) -> str:
+        """Return the text of the first ``count`` chunks."""
+        return self.text[: self.ends[count - 1]] if count else ""
+
+    def chunk(self, number: int) -> str:
+        start = self.ends[number - 1] if number else 0
+        return self.text[start : self.ends[number]]
+
+    def chunks(self) -> list[str]:
+        return [self.chunk(number) for number in range(len(self.ends))]
 
 
 class LongExamples:
@@ -32,18 +43,18 @@ class LongExamples:
 
     def __init__(self, rows: pd.DataFrame, images: Path) -> None:
         usable = rows[rows["fault"] == ""]
-        self.names, self.texts, self.ends = (
-            usable[name].to_numpy() for name in ("image", "text", "ends")
-        )
-        self.images, self.skipped = images, len(rows) - len(usable)
+        self.names = usable["image"].to_numpy()
+        self.texts = usable["text"].to_numpy()
+        self.ends = usable["ends"].to_numpy()
+        self.images = images
+        self.skipped = len(rows) - len(usable)  # number of unusable rows
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __getitem__(self, number: int) -> LongExample:
-        return LongExample(
-            self.images / self.names[number], self.texts[number], self.ends[number].tolist()
-        )
+        image = self.images / self.names[number]
+        return LongExample(image, self.texts[number], self.ends[number].tolist())
 
 
 def read_source(source: Path) -> pd.DataFrame:
@@ -52,32 +63,37 @@ def read_source(source: Path) -> pd.DataFrame:
     A source is a table with these columns, or ShareGPT4V's JSON: ``[{"image": path,
     "conversations": [{"from": "human", …}, {"from": "gpt", "value": caption}]}]``.
     """
-    records = read_json(source) if source.suffix == ".json" else None
-    if records is None:
+    if source.suffix == ".json":
+        table = _read_conversations(source)
+    else:
         table, bad = read_records(source, ["image", "text"])
         require(not bad, source, bad[0] if bad else "", "correct this row")
-    else:
-        is_list = isinstance(records, list) and all(isinstance(record, dict) for record in records)
-        require(is_list, source, "expected a list of objects with image and conversations")
-        pairs = [(record.get("image"), _first_answer(record)) for record in records]
-        table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
-    # Lone surrogates cannot be written to artifacts.
-    cells = table[["image", "text"]]
-    table = cells.map(
-        lambda cell: (
-            cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else ""
-        )
-    )
+    table = table[["image", "text"]].map(_clean_cell)
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
+
+
+def _read_conversations(source: Path) -> pd.DataFrame:
+    records = read_json(source)
+    is_list = isinstance(records, list) and all(isinstance(record, dict) for record in records)
+    require(is_list, source, "expected a list of objects with image and conversations")
+    rows = [(record.get("image"), _first_answer(record)) for record in records]
+    return pd.DataFrame(rows, columns=["image", "text"], dtype=object)
+
+
+def _clean_cell(cell: Any) -> str:
+    if not isinstance(cell, str):
+        return ""
+    # Lone surrogates cannot be written to artifacts.
+    return cell.strip().encode("utf-8", "replace").decode()
 
 
 def _first_answer(record: dict[str, Any]) -> Any:
     """Return the model's first turn."""
     turns = record.get("conversations")
-    turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-    return next(
-        (turn.get("value") for turn in turns if turn.get("from") == "gpt"), record.get("text")
-    )
+    for turn in turns if isinstance(turns, list) else []:
+        if isinstance(turn, dict) and turn.get("from") == "gpt":
+            return turn.get("value")
+    return record.get("text")  # of records without conversations
 
 
 def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
@@ -87,19 +103,22 @@ def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
 
     def check(row: tuple[str, str]) -> tuple[str, str]:
         name, text = row
-        if not name or not text:
-            return "", "no caption" if name else "names no image"
+        if not name:
+            return "", "names no image"
+        if not text:
+            return "", "no caption"
         try:
-            raw = (images / safe_id(name)).read_bytes()
-            image_size(io.BytesIO(raw))
+            content = (images / safe_id(name)).read_bytes()
+            image_size(io.BytesIO(content))
         except (BrokenImage, OSError, UserError) as error:
+            # str() of an OSError has the path, too, which the caller's message names.
             reason = error.strerror if isinstance(error, OSError) else error
             return "", f"not a readable image ({reason})"
-        return hashlib.blake2b(raw, digest_size=16).hexdigest(), ""
+        return hashlib.blake2b(content, digest_size=16).hexdigest(), ""
 
     rows = list(zip(table["image"], table["text"], strict=True))
     with ThreadPool(CHECKING_THREADS) as pool:
         checked = list(track(pool.imap(check, rows, chunksize=16), len(rows), "images"))
-    return table.assign(
-        digest=[digest for digest, _ in checked], fault=[fault for _, fault in checked]
-    )
+    digests = [digest for digest, _ in checked]
+    faults = [fault for _, fault in checked]
+    return table.assign(digest=digests, fault=faults)

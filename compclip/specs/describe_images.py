@@ -42,39 +42,34 @@ def describe_images(
     require(len(scenes) >= test + 2, "specs.test", fault, "lower it")
     scenes = scenes.sort_values("image_id", ignore_index=True)
     splits = scenes[["image_id"]].assign(split="train")
-    splits.loc[rng(seed, "describe_images").permutation(len(scenes))[:test], "split"] = "test_seen"
-    values = (
-        scenes[list(ATTRIBUTES)]
-        .astype(object)
-        .where(scenes[list(ATTRIBUTES)].notna(), None)
-        .to_dict("records")
-    )
+    shuffled = rng(seed, "describe_images").permutation(len(scenes))
+    splits.loc[shuffled[:test], "split"] = "test_seen"
+    attributes = scenes[list(ATTRIBUTES)].astype(object)
+    # ``describe_scene`` expects None for an attribute that a bird does not have.
+    values = attributes.where(attributes.notna(), None).to_dict("records")
     frequencies = count_values(values)  # how often a wrong value is drawn
     rows: dict[str, list[tuple]] = {"examples": [], "steps": [], "captions": []}
-    for image, file, split, scene in zip(
-        scenes["image_id"], scenes["file"], splits["split"], values, strict=True
-    ):
+    images = zip(scenes["image_id"], scenes["file"], splits["split"], values, strict=True)
+    for image_id, file, split, scene in images:
         # The words depend on the seed and the image's own scene.
-        dice = Dice(rng(seed, "describe_images", image))
-        grown = grow(describe_scene(scene, frequencies, dice))
-        # each from its own description
-        short = [
-            shorten(describe_scene(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)
-        ]
-        rows["captions"] += [(image, number, None, text) for number, text in enumerate(short)]
+        dice = Dice(rng(seed, "describe_images", image_id))
+        growing = grow(describe_scene(scene, frequencies, dice))
         if split == "train":
-            rows["examples"].append((file, grown[-1][0]))
+            full_text, _ = growing[-1]
+            rows["examples"].append((file, full_text))
         else:
-            rows["steps"] += [(file, 0, number, *texts) for number, texts in enumerate(grown)]
-    words, count = (
-        np.mean([len(text.split()) for _, text in rows["examples"]]),
-        len(rows["examples"]),
-    )
-    log.info(
-        "%d training descriptions with %.0f words on average, %d for tests", count, words, test
-    )
-    result = {
-        name: pd.DataFrame(rows[name], columns=list(DESCRIPTION_SCHEMAS[name].columns))
-        for name in rows
-    }
-    return result | {"captions": result["captions"].astype({"class_id": "str"}), "splits": splits}
+            rows["steps"] += [(file, 0, step, *texts) for step, texts in enumerate(growing)]
+        for number in range(SHORT_CAPTIONS):
+            # each from its own description
+            sentences = describe_scene(scene, frequencies, dice)
+            rows["captions"].append((image_id, number, None, shorten(sentences, dice)))
+    words = np.mean([len(text.split()) for _, text in rows["examples"]])
+    message = "%d training descriptions with %.0f words on average, %d for tests"
+    log.info(message, len(rows["examples"]), words, test)
+    tables_by_name = {"splits": splits}
+    for name, table_rows in rows.items():
+        columns = list(DESCRIPTION_SCHEMAS[name].columns)
+        tables_by_name[name] = pd.DataFrame(table_rows, columns=columns)
+    # A column of only None has no type.
+    tables_by_name["captions"] = tables_by_name["captions"].astype({"class_id": "str"})
+    return tables_by_name

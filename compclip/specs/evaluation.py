@@ -37,25 +37,33 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
     try:
         vectors = embed()
     except InvalidEmbedding:
+        # an error of the judge, not of a file
         raise
     except Exception:
         # A bad file fails its batch; only then are files decoded one by one.
-        broken = {path: fault for path in set(paths).difference(faults) if (fault := _fault(path))}
+        broken = {}
+        for path in set(paths).difference(faults):
+            fault = _fault(path)
+            if fault:
+                broken[path] = fault
         if not broken:
             raise
         faults |= broken
         vectors = embed()
-    fault_of_path = np.array([faults.get(path, "") for path in paths], dtype=object)
+    fault_by_row = np.array([faults.get(path, "") for path in paths], dtype=object)
+    # rows of faulty files stay 0
     rows = np.zeros((len(paths), vectors.shape[1]), vectors.dtype)
-    rows[fault_of_path == ""] = vectors
-    return rows, fault_of_path
+    rows[fault_by_row == ""] = vectors
+    return rows, fault_by_row
 
 
 def _fault(path: Path) -> str:
     try:
         image_size(path)
     except (BrokenImage, OSError) as error:
-        return f"unreadable image: {error.strerror if isinstance(error, OSError) else error}"
+        # str() of an OSError has the path, too.
+        reason = error.strerror if isinstance(error, OSError) else error
+        return f"unreadable image: {reason}"
     return ""
 
 
@@ -66,26 +74,29 @@ def mean_over_images(
 
     ``paired``: the values are differences, not hits, so 0 and 1 have no exact intervals.
     """
-    ends: dict[str, float | None] = dict.fromkeys(("value", "low", "high"))
+    estimate: dict[str, float | int | None] = {"value": None, "low": None, "high": None}
     if len(values):
         estimator = interval.mean if paired else interval.share
-        mean = estimator(images, values, np.ones(len(values)), SPECS_RESAMPLES, generator)
-        ends = {end: rounded(getattr(mean, end)) for end in ends}
-    return {**ends, "n": len(values), "images": len(np.unique(np.asarray(images, dtype=str)))}
+        weights = np.ones(len(values))  # all captions count equally, whatever their image
+        mean = estimator(images, values, weights, SPECS_RESAMPLES, generator)
+        estimate = {key: rounded(getattr(mean, key)) for key in estimate}
+    estimate["n"] = len(values)
+    estimate["images"] = len(np.unique(np.asarray(images, dtype=str)))
+    return estimate
 
 
 def result_head(data: Path, definition: str, seed: int) -> dict[str, Any]:
     """Return the first entries of every result."""
-    about = {
+    return {
         "data": data.resolve().name,
-        "definition": " ".join(definition.split()),
+        "definition": definition,
         "level": interval.LEVEL,
+        "resamples": SPECS_RESAMPLES,
+        "seed": seed,
     }
-    return about | {"resamples": SPECS_RESAMPLES, "seed": seed}
 
 
 def show_estimate(estimate: Mapping[str, Any]) -> str:
     """Format an estimate for the log: ``61.2 [58.0, 64.1]``."""
-    return (
-        f"{labels.percent(estimate['value'])} {labels.interval(estimate['low'], estimate['high'])}"
-    )
+    value = labels.percent(estimate["value"])
+    return f"{value} {labels.interval(estimate['low'], estimate['high'])}"

@@ -4,7 +4,7 @@ wrong ones.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,15 @@ from compclip.dataset.source import named
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.evaluation import NO_FILE, embed_readable, mean_over_images, show_estimate
 
-INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its
-increments, those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate:
-(pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""  # noqa: E501
+INTRINSIC_DEFINITION = (
+    "Over captions with more than one increment, the mean of each caption's share. pos: of its "
+    "increments, those at which the similarity rises; neg: of its negatives, those that the true "
+    "text beats; increment_rate: (pos + 1 - the share of its negatives that beat the true text) / "
+    "2. A tie is neither a rise nor a win of either side."
+)
 
 SkippedNames = dict[str, list[str]]  # names of skipped entries, by reason
+CAPTION_KEYS = ["image", "caption_id"]
 STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
 
 
@@ -34,21 +38,24 @@ def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
     ``steps`` has the columns image, caption_id, similarity and negative_similarity (NaN if there is
     none), shortest text first. Without any negative, neg and increment_rate are NaN.
     """
-    grouped = steps.groupby(["image", "caption_id"], sort=False)
-    negative, against = steps["negative_similarity"], steps["negative_similarity"].notna()
-    facts = steps[["image", "caption_id"]].assign(
+    similarity = steps["similarity"]
+    negative_similarity = steps["negative_similarity"]
+    grouped = steps.groupby(CAPTION_KEYS, sort=False)
+    # Booleans, which the sum over a caption counts. A comparison with NaN is false.
+    table = steps[CAPTION_KEYS].assign(
         increments=grouped.cumcount() > 0,
         rises=grouped["similarity"].diff() > 0,
-        against=against,
-        won=against & (steps["similarity"] > negative),
-        lost=negative > steps["similarity"],
+        negatives=negative_similarity.notna(),
+        won=similarity > negative_similarity,
+        lost=negative_similarity > similarity,
     )
-    table = facts.groupby(["image", "caption_id"], sort=False, as_index=False).sum()
+    table = table.groupby(CAPTION_KEYS, sort=False, as_index=False).sum()
     table["pos"] = table["rises"] / table["increments"]
-    table["neg"] = table["won"] / table["against"]
-    table["increment_rate"] = (table["pos"] + 1 - table["lost"] / table["against"]) / 2
-    measured = table[["image", "caption_id", "increments", *INTRINSIC_MEASURES]]
-    return measured[measured["increments"] > 1].reset_index(drop=True)
+    table["neg"] = table["won"] / table["negatives"]
+    lost_fraction = table["lost"] / table["negatives"]
+    table["increment_rate"] = (table["pos"] + 1 - lost_fraction) / 2
+    table = table[[*CAPTION_KEYS, "increments", *INTRINSIC_MEASURES]]
+    return table[table["increments"] > 1].reset_index(drop=True)
 
 
 def measure_means(captions: pd.DataFrame, seed: int, *, paired: bool = False) -> dict[str, dict]:
@@ -57,11 +64,12 @@ def measure_means(captions: pd.DataFrame, seed: int, *, paired: bool = False) ->
     """
     means = {}
     for measure in INTRINSIC_MEASURES:
-        known = captions.dropna(subset=measure)
-        values, images = known[measure].to_numpy(float), known["image"].to_numpy()
-        means[measure] = mean_over_images(
-            values, images, rng(seed, "intrinsic", measure), paired=paired
-        )
+        # Captions without negatives count only for pos.
+        measured = captions.dropna(subset=measure)
+        values = measured[measure].to_numpy(float)
+        images = measured["image"].to_numpy()
+        generator = rng(seed, "intrinsic", measure)
+        means[measure] = mean_over_images(values, images, generator, paired=paired)
     return means
 
 
@@ -71,10 +79,10 @@ def measure_gains(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> dict[str, dict
 
     The differences are paired: both judges see the same resampled images.
     """
-    both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
-    gains = both[["image"]].assign(
-        **{m: both[f"{m}_a"] - both[f"{m}_b"] for m in INTRINSIC_MEASURES}
-    )
+    common = a.merge(b, on=CAPTION_KEYS, suffixes=("_a", "_b"))
+    gains = common[["image"]].copy()
+    for measure in INTRINSIC_MEASURES:
+        gains[measure] = common[f"{measure}_a"] - common[f"{measure}_b"]
     return measure_means(gains, seed, paired=True)
 
 
@@ -86,27 +94,29 @@ def read_steps(path: Path, images: Path) -> tuple[pd.DataFrame, SkippedNames]:
     and, optionally, negative: the text with its newest part replaced by a wrong one.
     """
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
-    table["negative"] = table.get("negative")
+    table["negative"] = table.get("negative")  # None if the table lacks it
+    # NaN for a text, which is a fault of its row below
     table["step"] = pd.to_numeric(table["step"], errors="coerce")
     texts = table[["image", "caption_id", "text", "negative"]].fillna("")
-    absent = texts.map(str.strip) == ""
+    is_blank = texts.map(str.strip) == ""
     faults = {
-        "no image": absent["image"],
-        "no caption_id": absent["caption_id"],
+        "no image": is_blank["image"],
+        "no caption_id": is_blank["caption_id"],
         "step: expected a number": table["step"].isna(),
-        "duplicate step of its caption": table.duplicated(["image", "caption_id", "step"]),
+        "duplicate step of its caption": table.duplicated([*CAPTION_KEYS, "step"]),
     }
-    bad += [f"{where}: {fault}" for fault, rows in faults.items() for where in table["where"][rows]]
+    for fault, is_faulty in faults.items():
+        bad += [f"{row}: {fault}" for row in table["where"][is_faulty]]
     require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
     for column in ("text", "negative"):
-        table[column] = table[column].mask(absent[column], None)
-    caption = table["image"] + " " + table["caption_id"]
-    empty = caption.isin(caption[table["text"].isna()])
+        table[column] = table[column].mask(is_blank[column], None)
+    captions = table["image"] + " " + table["caption_id"]
+    # One empty text leaves a gap in the growth of its caption, so the whole caption is skipped.
+    is_skipped = captions.isin(captions[table["text"].isna()])
     table["path"] = [images / name for name in table["image"]]
-    steps = table.loc[~empty, STEP_COLUMNS].sort_values(
-        ["image", "caption_id", "step"], ignore_index=True
-    )
-    return steps, {"captions empty": sorted(set(caption[empty]))}
+    steps = table.loc[~is_skipped, STEP_COLUMNS]
+    steps = steps.sort_values([*CAPTION_KEYS, "step"], ignore_index=True)
+    return steps, {"captions empty": sorted(set(captions[is_skipped]))}
 
 
 def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, SkippedNames]:
@@ -116,35 +126,74 @@ def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataF
     Equal texts have equal similarities, regardless of the other texts.
     """
     vectors, faults = embed_readable(embedder, steps["path"].tolist())
-    readable, reasons = (
-        faults == "",
-        np.where(faults == NO_FILE, "images missing", "images unreadable"),
-    )
+    is_readable = faults == ""
     fault = f"none of {steps['image'].nunique()} images can be read"
-    require(readable.any(), fault, f"{steps['path'].iloc[0]}: {faults[0]}")
-    by_reason = steps["image"][~readable].groupby(reasons[~readable], sort=False)
+    require(is_readable.any(), fault, f"{steps['path'].iloc[0]}: {faults[0]}")
+    unread = steps["image"][~is_readable]
+    reasons = np.where(faults == NO_FILE, "images missing", "images unreadable")[~is_readable]
+    by_reason = unread.groupby(reasons, sort=False)
     skipped = {str(reason): names.unique().tolist() for reason, names in by_reason}
-    steps, images = steps[readable].reset_index(drop=True), vectors[readable]
-    negative = steps["negative"].notna().to_numpy()
-    texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
-    steps["similarity"] = np.einsum("nd,nd->n", images, texts[: len(steps)])
+    steps = steps[is_readable].reset_index(drop=True)
+    images = vectors[is_readable]
+    has_negative = steps["negative"].notna().to_numpy()
+    # One call for all texts, so that each distinct one is encoded once.
+    vectors = embedder.texts([*steps["text"], *steps["negative"][has_negative]])
+    texts, negatives = np.split(vectors, [len(steps)])
+    # einsum sums each row on its own, so a similarity does not depend on the number of rows.
+    steps["similarity"] = np.einsum("nd,nd->n", images, texts)
     steps["negative_similarity"] = np.nan
-    steps.loc[negative, "negative_similarity"] = np.einsum(
-        "nd,nd->n", images[negative], texts[len(steps) :]
-    )
+    negative_similarity = np.einsum("nd,nd->n", images[has_negative], negatives)
+    steps.loc[has_negative, "negative_similarity"] = negative_similarity
     return steps, skipped
 
 
 def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
-    return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
+    return int((steps.groupby(CAPTION_KEYS).size() >= texts).sum())
 
 
 def require_increments(steps: pd.DataFrame, where: str | Path, kind: str) -> None:
-    fault = (
-        f"none of {count_captions(steps)} {kind} has more than one increment, as the measures "
-        "require"
-    )
+    count = f"none of {count_captions(steps)} {kind}"
+    fault = f"{count} has more than one increment, as the measures require"
     require(count_captions(steps, 3), where, fault, "add captions with three texts or more")
+
+
+class JudgeEvaluation(NamedTuple):
+    """What one judge contributes to the result."""
+
+    result: dict[str, Any]  # its entry
+    captions: pd.DataFrame  # its measures of each caption (``score_captions``)
+    steps: pd.DataFrame  # its similarities of each step
+
+
+def evaluate_judge(
+    name: str, embedder: Embedder, steps: pd.DataFrame, seed: int
+) -> JudgeEvaluation:
+    """Measure one judge on steps with its similarities."""
+    captions = score_captions(steps)
+    means = measure_means(captions, seed)
+    estimates = ", ".join(f"{measure} {show_estimate(mean)}" for measure, mean in means.items())
+    log.info("%s: %s", name, estimates)
+    judge = embedder.judge
+    # Only the longest text of a caption counts as truncated.
+    longest = steps.groupby(CAPTION_KEYS)["text"].last()
+    is_truncated = longest.isin(cut_texts(judge.tokenizer, longest.tolist()))
+    result = {
+        "folder": name,
+        "judge": judge.name,
+        "judge_hash": judge.hash,
+        "captions_cut": int(is_truncated.sum()),
+        **means,
+    }
+    # Results do not have paths, which depend on the machine.
+    similarities = steps.drop(columns="path").assign(judge=name)
+    return JudgeEvaluation(result, captions, similarities)
+
+
+def compare_judges(first: JudgeEvaluation, second: JudgeEvaluation, seed: int) -> dict[str, Any]:
+    """Return the entry of the result on the first judge's measures minus another's."""
+    gains = measure_gains(first.captions, second.captions, seed)
+    names = {"a": first.result["folder"], "b": second.result["folder"]}
+    return {**names, "b_hash": second.result["judge_hash"], **gains}
 
 
 def intrinsic(
@@ -169,48 +218,29 @@ def intrinsic(
         The result (INTRINSIC_DEFINITION), and the similarities of each step by each judge.
     """
     require_increments(steps, where, "captions")
-    log.info(
-        "%d images, %d captions, %d texts",
-        steps["image"].nunique(),
-        count_captions(steps),
-        len(steps),
-    )
-    left_out: SkippedNames = dict(skipped or {})
-    results, captions, compared = [], [], []
+    images = steps["image"].nunique()
+    captions = count_captions(steps)
+    log.info("%d images, %d captions, %d texts", images, captions, len(steps))
+    names_by_reason: SkippedNames = dict(skipped or {})
+    evaluations = []
     for name, embedder in judges:
-        table, unseen = step_similarities(steps, embedder)
-        left_out |= unseen
+        table, unread = step_similarities(steps, embedder)
+        names_by_reason |= unread
         require_increments(table, where, "readable captions")
-        measured = score_captions(table)
-        last = table.groupby(["image", "caption_id"])["text"].last()
-        judge = {"folder": name, "judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-        truncated = last.isin(cut_texts(embedder.judge.tokenizer, last.tolist()))
-        means = measure_means(measured, seed)
-        log.info(
-            "%s: %s", name, ", ".join(f"{key} {show_estimate(mean)}" for key, mean in means.items())
-        )
-        results.append({**judge, "captions_cut": int(truncated.sum()), **means})
-        captions.append(measured)
-        compared.append(table.drop(columns="path").assign(judge=name))
-    gains = [
-        {
-            "a": results[0]["folder"],
-            "b": other["folder"],
-            "b_hash": other["judge_hash"],
-            **measure_gains(captions[0], measured, seed),
-        }
-        for other, measured in zip(results[1:], captions[1:], strict=True)
-    ]
-    for reason, names in left_out.items():
-        if names:
-            log.warning(
-                "warning: %s: skipped: %s: %d, first %s", where, reason, len(names), names[0]
-            )
+        evaluations.append(evaluate_judge(name, embedder, table, seed))
+    names_by_reason = {reason: names for reason, names in names_by_reason.items() if names}
+    for reason, names in names_by_reason.items():
+        count = len(names)
+        log.warning("warning: %s: skipped: %s: %d, first %s", where, reason, count, names[0])
+    first, *compared = evaluations
+    # All judges read the same captions, so any evaluation has the numbers.
+    unmeasured = count_captions(first.steps) - len(first.captions)
     result = {
-        "captions": count_captions(steps),
-        "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
-        "left_out": {reason: named(names) for reason, names in left_out.items() if names},
-        "judges": results,
-        "differences": gains,
+        "captions": captions,
+        "captions_with_one_increment_or_none": unmeasured,
+        "left_out": {reason: named(names) for reason, names in names_by_reason.items()},
+        "judges": [evaluation.result for evaluation in evaluations],
+        "differences": [compare_judges(first, second, seed) for second in compared],
     }
-    return result, pd.concat(compared, ignore_index=True)
+    similarities = [evaluation.steps for evaluation in evaluations]
+    return result, pd.concat(similarities, ignore_index=True)

@@ -15,16 +15,16 @@ from compclip.core.inputs import Vectors, checked
 # Weights of the contrastive term, the details and the negatives: as published, and only the
 # contrastive term.
 LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
-MARGIN_RANGE = (0.0, 1.5)  # in logits
+MARGIN_RANGE = (0.0, 1.5)  # in logits, as published
 
 
 class Losses(NamedTuple):
     """Scalars; ``total`` is the weighted sum of the other three, which are unweighted."""
 
     total: torch.Tensor
-    contrastive: torch.Tensor
-    detail: torch.Tensor
-    negative: torch.Tensor
+    contrastive: torch.Tensor  # L_con of the paper
+    detail: torch.Tensor  # L_detail
+    negative: torch.Tensor  # L_neg
 
 
 class Margin:
@@ -79,31 +79,31 @@ def specs_loss(
     """
     texts = {"full": full, "base": base, "detail": detail, "negative": negative}
     for name, rows in texts.items():
-        require(
-            rows.shape == images.shape,
-            name,
-            f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}",
-        )
-        kinds = (
-            f"expected {images.dtype} on {images.device}, as images, got {rows.dtype} on "
-            f"{rows.device}"
-        )
-        require(
-            (rows.dtype, rows.device) == (images.dtype, images.device),
-            name,
-            kinds,
-            "convert one of them",
-        )
+        _require_like_images(name, rows, images)
     margin = margin or Margin()
-    logits = scale * full @ images.T
-    contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))
-    near, nearer, farther = scale * (torch.stack([base, detail, negative]) * images).sum(-1)
-    details = margin.hinge(nearer, near)
-    negatives = margin.hinge(near, farther)
-    total = weights[0] * contrastive + weights[1] * details + weights[2] * negatives
+    logits = scale * full @ images.T  # (n, n), a row per caption
+    own_image = torch.arange(len(images), device=images.device)
+    contrastive = F.cross_entropy(logits, own_image)
+    # (3, n): s in the paper's hinges, L = mean ReLU(ε + s(worse) - s(better))
+    cosines = (torch.stack([base, detail, negative]) * images).sum(-1)
+    base_logits, detail_logits, negative_logits = scale * cosines
+    # This order matters: the first hinge sets the margin of the second.
+    detail_loss = margin.hinge(detail_logits, base_logits)
+    negative_loss = margin.hinge(base_logits, negative_logits)
+    contrastive_weight, detail_weight, negative_weight = weights
+    total = contrastive_weight * contrastive
+    total = total + detail_weight * detail_loss + negative_weight * negative_loss
     # The hinges of infinite embeddings are finite.
-    is_finite = torch.stack(
-        [rows.isfinite().all() for rows in (images, *texts.values(), scale)]
-    ).all()
+    inputs = (images, *texts.values(), scale)
+    is_finite = torch.stack([rows.isfinite().all() for rows in inputs]).all()
     total = torch.where(is_finite, total, torch.nan)
-    return Losses(total, contrastive, details, negatives)
+    return Losses(total, contrastive, detail_loss, negative_loss)
+
+
+def _require_like_images(name: str, rows: torch.Tensor, images: torch.Tensor) -> None:
+    shapes = f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}"
+    require(rows.shape == images.shape, name, shapes)
+    expected = f"{images.dtype} on {images.device}"
+    actual = f"{rows.dtype} on {rows.device}"
+    fault = f"expected {expected}, as images, got {actual}"
+    require(actual == expected, name, fault, "convert one of them")

@@ -16,18 +16,17 @@ def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
 
     Computed in float32, or in float64 if both inputs are; the cosine of a row of zeros is 0.
     """
+    is_paired = images.ndim == 2 and images.shape == texts.shape
     shapes = f"{tuple(images.shape)} and texts {tuple(texts.shape)}"
-    require(
-        images.ndim == 2 and images.shape == texts.shape,
-        "images",
-        f"expected pairs of rows, got {shapes}",
-    )
+    require(is_paired, "images", f"expected pairs of rows, got {shapes}")
     if not images.dtype == texts.dtype == torch.float64:
-        images, texts = images.float(), texts.float()
+        images = images.float()
+        texts = texts.float()
     return F.cosine_similarity(images, texts, dim=-1)
 
 
 def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
+    # Rounding can make a cosine of opposite vectors slightly less than -1.
     return ((cosines + 1) / 2).clamp(min=0)
 
 
@@ -46,12 +45,10 @@ def specs_score(images: Vectors, texts: Vectors) -> torch.Tensor:
     """
     devices = f"expected {images.device}, as images, got {texts.device}"
     require(images.device == texts.device, "texts", devices, "move one of them")
+    # before the check, because this refuses other shapes
     scores = cosine(images, texts)
-    is_bad = ~(images.isfinite() & texts.isfinite()).all(dim=1)
-    require(
-        not is_bad.any(),
-        "images or texts",
-        f"row {is_bad.int().argmax()}: NaN or infinite",
-        "use another model",
-    )
+    is_finite = (images.isfinite() & texts.isfinite()).all(dim=1)
+    first_bad = (~is_finite).int().argmax()
+    fault = f"row {first_bad}: NaN or infinite"
+    require(is_finite.all(), "images or texts", fault, "use another model")
     return from_cosine(scores)

@@ -39,21 +39,16 @@ RESPECTS = frozenset(
 BE = frozenset("is are was were be been being am 's 're".split())
 # Words that are incomplete without the preposition after them.
 UNFINISHED = frozenset(
-    "accented accompanied according adhere adheres adorned appear appearing appears attached "
-    "based belong"
-    " belonging belongs carved characteristic characterized clad compared composed comprised "
-    "consist consisting"
-    " consists contribute contributes contributing covered decorated depend depending depends "
-    "devoid dotted"
-    " dressed due encircled equipped filled flanked framed indicative inscribed lead leading "
-    "leads lined located"
-    " made marked named point pointing points positioned range ranges ranging refer refers "
-    "reminiscent seem seems"
-    " serve serves serving situated suggestive surrounded titled topped typical".split()
+    "accented accompanied according adhere adheres adorned appear appearing appears attached based "
+    "belong belonging belongs carved characteristic characterized clad compared composed comprised "
+    "consist consisting consists contribute contributes contributing covered decorated depend "
+    "depending depends devoid dotted dressed due encircled equipped filled flanked framed "
+    "indicative inscribed lead leading leads lined located made marked named point pointing points "
+    "positioned range ranges ranging refer refers reminiscent seem seems serve serves serving "
+    "situated suggestive surrounded titled topped typical".split()
 )
-PAIRED = frozenset(
-    "both either neither between".split()
-)  # begin a construction of two parts: `both … and`
+# begin a construction of two parts: `both … and`
+PAIRED = frozenset("both either neither between".split())
 # Tags of words that cannot end a phrase: conjunctions, articles, prepositions, `to`, modals, `who`,
 # `whose`.
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
@@ -61,6 +56,7 @@ TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
 OPENING_MARKS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''", '"': '"'}
 SEPARATOR_MARKS = frozenset(", ; : — – --".split())  # follow a word without a space
+NO_TOKENS = slice(0, 0)
 
 
 def chunk_ends(doc: Doc) -> list[int]:
@@ -75,58 +71,85 @@ def chunk_ends(doc: Doc) -> list[int]:
     words = [token for token in doc if not token.is_space]
     if not words:
         return []
-    inside, letters = _inside(doc), [any(map(str.isalpha, token.text)) for token in words]
-    ends, has_word = [], False
-    for (last, first), has_letter in zip(pairwise(words), letters, strict=False):
-        has_word = has_word or has_letter
-        if has_word and not inside[first.i] and _can_stop(last, first):
-            ends.append(last.idx + len(last))
+    undivided = _undivided(doc)
+    ends = []
+    has_word = False  # in the chunk since the last end
+    for last, first in pairwise(words):
+        has_word = has_word or _has_letter(last)
+        if has_word and not undivided[first.i] and _can_stop(last, first):
+            ends.append(_end(last))
             has_word = False
-    if ends and not has_word and not letters[-1]:
+    # A rest without a word, such as a closing bracket, belongs to the chunk before it.
+    if ends and not has_word and not _has_letter(words[-1]):
         ends.pop()
-    return [*ends, words[-1].idx + len(words[-1])]
+    return [*ends, _end(words[-1])]
 
 
-def _inside(doc: Doc) -> np.ndarray:
+def _end(token: Token) -> int:
+    return token.idx + len(token)
+
+
+def _has_letter(token: Token) -> bool:
+    return any(map(str.isalpha, token.text))
+
+
+def _undivided(doc: Doc) -> np.ndarray:
     """Return, for each token, whether the place before it is inside a unit that must not be
     divided.
     """
-    inside = _in_brackets(doc)
+    undivided = _in_brackets(doc)
     for token in doc:
-        head = token.head
-        if token.i < head.i:
-            if token.dep_ in ADVERBS and token.tag_ != "WRB":
-                inside[token.right_edge.i + 1] = True
-            elif not (
-                token.dep_ in PRECEDING_RELATIONS
-                or (token.dep_ in SUBJECT_RELATIONS and _is_descriptive(token) and _is_main(head))
-            ):
-                inside[token.i + 1 : head.i + 1] = True
-        elif token.i > head.i:
-            if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
-                inside[token.left_edge.i] = True
-            elif token.dep_ not in FOLLOWING_RELATIONS or _needed(token, head):
-                inside[head.i + 1 : token.i + 1] = True
-            elif token.dep_ == "prep" and token.lower_ == "to":
-                # `from left to right`
-                for sibling in head.rights:
-                    if (
-                        sibling.lower_ == "from"
-                        and sibling.dep_ == "prep"
-                        and sibling.right_edge.i + 1 == token.i
-                    ):
-                        inside[token.i] = True
-    return inside
+        if token.i < token.head.i:
+            undivided[_joined_to_following(token, token.head)] = True
+        elif token.i > token.head.i:
+            undivided[_joined_to_preceding(token, token.head)] = True
+    return undivided
+
+
+def _joined_to_following(token: Token, head: Token) -> slice:
+    """Return the tokens that are joined to the one before them, because ``token`` belongs to
+    ``head``, after it.
+    """
+    if token.dep_ in ADVERBS and token.tag_ != "WRB":
+        following = token.right_edge.i + 1
+        return slice(following, following + 1)
+    if token.dep_ in PRECEDING_RELATIONS:
+        return NO_TOKENS
+    if token.dep_ in SUBJECT_RELATIONS and _is_descriptive(token) and _is_main(head):
+        return NO_TOKENS
+    return slice(token.i + 1, head.i + 1)
+
+
+def _joined_to_preceding(token: Token, head: Token) -> slice:
+    """Return the tokens that are joined to the one before them, because ``token`` belongs to
+    ``head``, before it.
+    """
+    if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
+        start = token.left_edge.i
+        return slice(start, start + 1)
+    if token.dep_ not in FOLLOWING_RELATIONS or _needed(token, head):
+        return slice(head.i + 1, token.i + 1)
+    if token.dep_ == "prep" and token.lower_ == "to" and _follows_from(token, head):
+        return slice(token.i, token.i + 1)
+    return NO_TOKENS
+
+
+def _follows_from(token: Token, head: Token) -> bool:
+    """Return whether ``token`` ends a range: the `to` of `from left to right`."""
+    for sibling in head.rights:
+        is_from = sibling.lower_ == "from" and sibling.dep_ == "prep"
+        if is_from and sibling.right_edge.i + 1 == token.i:
+            return True
+    return False
 
 
 def _is_descriptive(subject: Token) -> bool:
     """Return whether a subject is descriptive: `the bird`, `one of them`, not `it` or `which`."""
     if subject.tag_.startswith("N"):
         return True
-    return (
-        subject.tag_ not in ("WP", "WDT", "EX", "PRP")
-        and subject.right_edge.i - subject.left_edge.i >= 2
-    )
+    # `one of them` is a phrase of three words, `it` and `which` are not.
+    is_pronoun = subject.tag_ in ("WP", "WDT", "EX", "PRP")
+    return not is_pronoun and subject.right_edge.i - subject.left_edge.i >= 2
 
 
 def _is_main(verb: Token) -> bool:
@@ -143,19 +166,25 @@ def _needed(token: Token, head: Token) -> bool:
     if token.dep_ == "punct":
         return False
     if token.dep_ in ("conj", "cc"):
-        in_color = token.dep_ == "conj" and _in_respect(token.doc, token.i + 1)
-        return (
-            in_color
-            or head.head.lower_ in PAIRED
-            or any(child.lower_ in PAIRED for child in head.lefts)
-        )
+        return _is_needed_conjunct(token, head)
     if head.tag_ in ("IN", "TO") or token.tag_ == "PRP" or _is_bound(token, head):
         return True
-    complete = any(child.dep_ in COMPLEMENTS and child.i < token.i for child in head.rights)
-    if token.dep_ in ("prep", "agent"):
-        unfinished = head.lower_ in BE | UNFINISHED and not complete
-        return unfinished or _is_bound_preposition(token, head, complete)
-    return head.lower_ in BE and not complete
+    complements = [child for child in head.rights if child.dep_ in COMPLEMENTS]
+    is_complete = any(child.i < token.i for child in complements)
+    if token.dep_ not in ("prep", "agent"):
+        return head.lower_ in BE and not is_complete
+    if head.lower_ in BE | UNFINISHED and not is_complete:
+        return True
+    return _is_bound_preposition(token, head, is_complete)
+
+
+def _is_needed_conjunct(token: Token, head: Token) -> bool:
+    """Return whether a conjunction or what it joins is needed: `both … and …`, `black and white in
+    color`.
+    """
+    if token.dep_ == "conj" and _in_respect(token.doc, token.i + 1):
+        return True
+    return head.head.lower_ in PAIRED or any(child.lower_ in PAIRED for child in head.lefts)
 
 
 def _is_bound(token: Token, head: Token) -> bool:
@@ -163,31 +192,34 @@ def _is_bound(token: Token, head: Token) -> bool:
     attempt to block it``.
     """
     first = token.left_edge
-    if first.lower_ == "as" and (
-        head.lower_ == "as" or any(child.lower_ == "as" for child in head.lefts)
-    ):
-        return True
-    if token.dep_ == "appos":
+    if first.lower_ == "as":
+        words = [head, *head.lefts]
+        if any(word.lower_ == "as" for word in words):  # `as big as`
+            return True
+    if token.dep_ == "appos":  # `Venice, Italy`
         return token.tag_ == head.tag_ == "NNP"
-    return token.dep_ == "acl" and first.tag_ == "TO"
+    return token.dep_ == "acl" and first.tag_ == "TO"  # `an attempt to block it`
 
 
-def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
-    """Return whether a preposition belongs to the word before it; ``complete``: that word has a
+def _is_bound_preposition(token: Token, head: Token, is_complete: bool) -> bool:
+    """Return whether a preposition belongs to the word before it; ``is_complete``: that word has a
     complement.
     """
     if token.lower_ in ("of", "than") or not any(token.rights) or _in_respect(token.doc, token.i):
         return True
-    # directly after it: `next to it`, `is caked with mud`, `that rests on her knees`
-    return head.i + 1 == token.left_edge.i and (
-        head.tag_.startswith("RB")
-        or (head.tag_ == "VBN" and token.lower_ == "with")
-        or (head.dep_ in CLAUSES and not complete)
-    )
+    if head.i + 1 != token.left_edge.i:
+        return False
+    if head.tag_.startswith("RB"):  # `next to it`
+        return True
+    if head.tag_ == "VBN" and token.lower_ == "with":  # `is caked with mud`
+        return True
+    return head.dep_ in CLAUSES and not is_complete  # `that rests on her knees`
 
 
-def _in_respect(doc: Doc, at: int) -> bool:
-    return at + 1 < len(doc) and doc[at].lower_ == "in" and doc[at + 1].lower_ in RESPECTS
+def _in_respect(doc: Doc, index: int) -> bool:
+    """Return whether the token at ``index`` begins a phrase such as `in color`."""
+    words = doc[index : index + 2]
+    return len(words) == 2 and words[0].lower_ == "in" and words[1].lower_ in RESPECTS
 
 
 def _in_brackets(doc: Doc) -> np.ndarray:
@@ -211,29 +243,37 @@ def _can_stop(last: Token, first: Token) -> bool:
     """Return whether these two words allow a text to end with ``last`` and continue with
     ``first``.
     """
-    separated = last.idx + len(last) < first.idx
+    is_separated = _end(last) < first.idx
     if first.is_sent_start and last.text[-1] in TERMINAL | CLOSING | {'"', "'"}:
-        return separated
-    if not separated and first.text not in SEPARATOR_MARKS:
+        return is_separated
+    if not is_separated and first.text not in SEPARATOR_MARKS:
         return False
-    if first.text in TERMINAL or first.text in CLOSING:
+    # These belong to the words before them.
+    if first.text in TERMINAL | CLOSING:
         return False
+    # A quotation is complete, whatever the words in it are.
     if last.text in CLOSING or (last.is_punct and last.text == '"'):
         return True
     if last.is_punct or last.is_quote or last.is_bracket or _belongs_together(last, first):
         return False
-    return last.tag_ not in OPEN_TAGS and not (
-        last.lower_ in BE and last.dep_ in ("aux", "auxpass")
-    )
+    is_auxiliary = last.lower_ in BE and last.dep_ in ("aux", "auxpass")
+    return last.tag_ not in OPEN_TAGS and not is_auxiliary
 
 
 def _belongs_together(last: Token, first: Token) -> bool:
     """Return whether two words are one phrase, however they were parsed: a noun and what precedes
     it, `side by side`, `black and white birds`, `s` as a possessive without its apostrophe.
     """
-    tags = [token.tag_[:2] for token in first.doc[first.i : first.i + 3]]
-    if (last.tag_[:2] in ("JJ", "NN") and tags[0] == "NN") or first.lower_ == "s":
+    following = first.doc[first.i : first.i + 3]
+    tags = [token.tag_[:2] for token in following]
+    last_tag = last.tag_[:2]
+    if last_tag in ("JJ", "NN") and tags[0] == "NN":
         return True
-    if first.tag_ == "IN" and first.i + 1 < len(first.doc) and first.nbor().lower_ == last.lower_:
+    if first.lower_ == "s":  # `a bird s wing`
         return True
-    return last.tag_[:2] == "JJ" and tags in (["CC", "JJ", "NN"], ["CC", "VB", "NN"])
+    # `side by side`
+    is_preposition = first.tag_ == "IN" and len(following) > 1
+    if is_preposition and following[1].lower_ == last.lower_:
+        return True
+    # A coordinated adjective is sometimes tagged as a verb.
+    return last_tag == "JJ" and tags in (["CC", "JJ", "NN"], ["CC", "VB", "NN"])

@@ -21,7 +21,9 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 
-FIRST_TABLE, SECOND_TABLE = "positional_embedding", "positional_embedding_res"
+# Tables of positions; OpenAI's own checkpoints have only the first one.
+FIRST_TABLE = "positional_embedding"
+SECOND_TABLE = "positional_embedding_res"
 HEAD_WIDTH = 64  # width of each attention head in OpenAI's transformers
 
 
@@ -38,37 +40,38 @@ class Released(Command):
 def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the open_clip model config and the state dict, float32, of a checkpoint."""
     weights = read_weights(str(file))
+    # float32, because OpenAI's files are float16
     state = {key: tensor.float() for key, tensor in weights.items() if key not in NOT_WEIGHTS}
-    rest = state.pop(SECOND_TABLE, None)
+    second_table = state.pop(SECOND_TABLE, None)
     try:
-        if rest is not None:
-            state[FIRST_TABLE] = torch.cat(
-                [state[FIRST_TABLE][:KEPT_POSITIONS], rest[KEPT_POSITIONS:]]
-            )
+        if second_table is not None:
+            first_rows = state[FIRST_TABLE][:KEPT_POSITIONS]
+            state[FIRST_TABLE] = torch.cat([first_rows, second_table[KEPT_POSITIONS:]])
         cfg = _config(state)
+        # a strict load, which fails for tensors that the model lacks or has in another shape
         with torch.device("meta"):
             construct(cfg).load_state_dict(state, assign=True)
     except Exception as error:  # of any type, for a missing tensor or one of a different shape
-        raise UserError(
-            f"{file}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}"
-        ) from error
+        reason = one_line(error)[:300]
+        fault = f"{file}: not a CLIP with a ViT under OpenAI's names: {reason}"
+        raise UserError(fault) from error
     return cfg, state
 
 
 def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     """Return the model config that follows from the tensors' shapes."""
-    width, (vision, _, _, patch) = (
-        state["ln_final.weight"].shape[0],
-        state["visual.conv1.weight"].shape,
-    )
-    grid = round((len(state["visual.positional_embedding"]) - 1) ** 0.5)
+    width = len(state["ln_final.weight"])
+    vision_width, _, _, patch = state["visual.conv1.weight"].shape
+    # The vision tower has a position for each patch and one for the class token.
+    patches = len(state["visual.positional_embedding"]) - 1
+    grid = round(patches**0.5)
     return {
         "embed_dim": state["text_projection"].shape[-1],
-        "quick_gelu": True,
+        "quick_gelu": True,  # OpenAI's activation, which no tensor shows
         "vision_cfg": {
             "image_size": patch * grid,
             "patch_size": patch,
-            "width": vision,
+            "width": vision_width,
             "layers": _layers(state, "visual.transformer"),
             "head_width": HEAD_WIDTH,
         },
@@ -83,13 +86,10 @@ def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
 
 
 def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
-    return len(
-        {
-            match[1]
-            for key in state
-            if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))
-        }
-    )
+    """Return the number of a tower's layers, from the names of its tensors."""
+    pattern = re.compile(rf"{re.escape(tower)}\.resblocks\.(\d+)\.")
+    matches = map(pattern.match, state)
+    return len({match[1] for match in matches if match})
 
 
 def check_output(folder: Path) -> None:
@@ -102,6 +102,7 @@ def main(command: Released) -> None:
     check_output(command.output)
     cfg, state = read_released(command.checkpoint)
     model = assemble(cfg, state, str(command.checkpoint))
-    built = Built(model, cfg, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None)
+    preprocess = PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}
+    built = Built(model, cfg, preprocess, None)
     name = command.checkpoint.stem
     write_judge(built, name, None, {"pretrained": name}, command.output)

@@ -16,7 +16,10 @@ from compclip.core.section import CacheFolder, Count, Threads
 from compclip.io import atomic
 from compclip.specs.evaluation import Device, embed_readable
 
-OK, TRUNCATED = "ok", "cut"
+# Values of column status; other values are faults.
+OK = "ok"
+TRUNCATED = "cut"
+SCORE_COLUMNS = ("specs", "cosine", "status")  # added to the user's
 FAULTS_LOGGED = 20
 
 
@@ -57,82 +60,63 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
     from compclip.specs.measure import cosine, from_cosine
 
     status = np.array([OK if text.strip() else "empty text" for text in texts], dtype=object)
-    rows = np.flatnonzero(status == OK)
-    pictures, fault = embed_readable(embedder, [images[row] for row in rows.tolist()])
-    status[rows] = np.where(fault == "", OK, fault)
-    good = rows[fault == ""]
-    captions = [texts[row] for row in good]
+    rows_with_text = np.flatnonzero(status == OK)
+    files = [images[row] for row in rows_with_text.tolist()]
+    image_vectors, faults = embed_readable(embedder, files)
+    is_readable = faults == ""
+    status[rows_with_text] = np.where(is_readable, OK, faults)
+    scored_rows = rows_with_text[is_readable].tolist()
+    captions = [texts[row] for row in scored_rows]
+    text_vectors = torch.from_numpy(embedder.texts(captions))
     cosines = torch.full((len(texts),), torch.nan)
-    cosines[good] = cosine(
-        torch.from_numpy(pictures[fault == ""]), torch.from_numpy(embedder.texts(captions))
-    )
+    cosines[scored_rows] = cosine(torch.from_numpy(image_vectors[is_readable]), text_vectors)
     truncated = cut_texts(embedder.judge.tokenizer, captions)
-    status[[row for row in good if texts[row] in truncated]] = TRUNCATED
-    return pd.DataFrame(
-        {"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status}
-    )
+    status[[row for row in scored_rows if texts[row] in truncated]] = TRUNCATED
+    scores = from_cosine(cosines).numpy()
+    return pd.DataFrame({"specs": scores, "cosine": cosines.numpy(), "status": status})
 
 
 def read_image_texts(path: Path) -> pd.DataFrame:
     """Return the rows of a CSV file with columns image and text, as texts, "" where empty."""
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
+        # By default, pandas reads a text such as "null" as a missing one.
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8
-        raise UserError(
-            f"{path}: not a readable CSV file: {one_line(error)}; correct it"
-        ) from error
-    header = ", ".join(map(repr, table))[:200]
+        fault = f"not a readable CSV file: {one_line(error)}"
+        raise UserError(f"{path}: {fault}; correct it") from error
+    table = table.fillna("")  # cells that a short row lacks
+    columns = ", ".join(map(repr, table))[:200]
+    expected = "the first line must name the columns image, text, separated by commas"
     for name in ("image", "text"):
-        remedy = (
-            "the first line must name the columns image, text, separated by commas, but "
-            f"names {header}"
-        )
-        require(name in table, path, f"no column {name}", remedy)
+        require(name in table, path, f"no column {name}", f"{expected}, but names {columns}")
     require(len(table), path, "no rows after the header", "add some")
     return table
 
 
 def main(command: Score) -> None:
     table = read_image_texts(command.pairs)
-    added = {"specs", "cosine", "status"} & {*table}
-    require(
-        not added,
-        command.pairs,
-        f"column {', '.join(added)!r} is a column of the output",
-        "rename it",
-    )
+    # checked before the scoring, which can take hours
+    duplicates = ", ".join(name for name in SCORE_COLUMNS if name in table)
+    fault = f"column {duplicates!r} is a column of the output"
+    require(not duplicates, command.pairs, fault, "rename it")
     output = command.output or command.pairs.with_suffix(".specs.csv")
+    images = [command.pairs.parent / name for name in table["image"]]
+    texts = table["text"].tolist()
+    distinct = table[["image", "text"]].nunique()
+    log.info("%d pairs: %d images, %d texts", len(table), distinct["image"], distinct["text"])
     with open_embedder(
         command.judge, command.batch, command.threads, command.device, command.cache
     ) as embedder:
-        log.info(
-            "%d pairs: %d images, %d texts",
-            len(table),
-            table["image"].nunique(),
-            table["text"].nunique(),
-        )
-        scored = score_pairs(
-            embedder,
-            [command.pairs.parent / name for name in table["image"]],
-            table["text"].tolist(),
-        )
+        scored = score_pairs(embedder, images, texts)
     with atomic(output) as temporary:
         table.join(scored).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-    bad = np.flatnonzero(scored["specs"].isna())
-    for row in bad[:FAULTS_LOGGED]:
-        log.warning(
-            "pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored["status"][row]
-        )
+    unscored = np.flatnonzero(scored["specs"].isna())
+    for row in unscored[:FAULTS_LOGGED]:
+        pair = ", ".join(table.iloc[row])[:80]
+        log.warning("pair %d (%s): %s", row + 1, pair, scored["status"][row])
     say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
-    log.info(
-        "%s: %d pairs scored, mean SPECS score %.4f",
-        output,
-        len(table) - len(bad),
-        scored["specs"].mean(),
-    )
-    require(
-        not len(bad),
-        output,
-        f"{len(bad)} of {len(table)} pairs have no score",
-        "see its column status",
-    )
+    count = len(table) - len(unscored)
+    mean = scored["specs"].mean()
+    log.info("%s: %d pairs scored, mean SPECS score %.4f", output, count, mean)
+    fault = f"{len(unscored)} of {len(table)} pairs have no score"
+    require(count == len(table), output, fault, "see its column status")

@@ -2,7 +2,7 @@
 differences between judges.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,28 +28,32 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for file in files:
         result = read_json(file)
-        values = [(judge["folder"], "", judge) for judge in result["judges"]]
-        values += [
-            (difference["a"], difference["b"], difference) for difference in result["differences"]
-        ]
-        for judge, against, measures in values:
-            about = {"seed": result["seed"], "judge": judge, "against": against}
-            rows += [
-                {**about, "measure": measure, **measures[measure]} for measure in INTRINSIC_MEASURES
-            ]
+        for judge in result["judges"]:
+            rows += _measure_rows(result["seed"], judge["folder"], "", judge)
+        for gains in result["differences"]:
+            rows += _measure_rows(result["seed"], gains["a"], gains["b"], gains)
     # float, because all intervals may be missing
     return pd.DataFrame(rows)[SPECS_COLUMNS].astype({"value": float, "low": float, "high": float})
+
+
+def _measure_rows(
+    seed: int, judge: str, against: str, estimates: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    labels = {"seed": seed, "judge": judge, "against": against}
+    return [{**labels, "measure": measure, **estimates[measure]} for measure in INTRINSIC_MEASURES]
 
 
 def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
     """Return a seed's lines of the table, in its order: one per judge, then one per difference."""
     lines = []
-    for (judge, against), rows in table[table["seed"] == seed].groupby(
-        ["judge", "against"], sort=False
-    ):
-        measures = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)].itertuples()
-        cells = [TableCell(percent(row.value), interval(row.low, row.high)) for row in measures]
-        lines.append(
-            Line(" − ".join(JUDGE_NAMES[name] for name in (judge, against) if name), cells)
-        )
+    measured = table[table["seed"] == seed]
+    for (judge, against), rows in measured.groupby(["judge", "against"], sort=False):
+        label = JUDGE_NAMES[judge]
+        if against:
+            label += f" − {JUDGE_NAMES[against]}"
+        rows = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)]
+        cells = [
+            TableCell(percent(row.value), interval(row.low, row.high)) for row in rows.itertuples()
+        ]
+        lines.append(Line(label, cells))
     return lines

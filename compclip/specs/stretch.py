@@ -13,7 +13,7 @@ import torch
 
 from compclip.clip.model import JUDGE_MANIFEST, Built, assemble, save_judge
 from compclip.clip.tokens import DEFAULT_LENGTH
-from compclip.core.errors import require
+from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.io import atomic_folder, write_json
 from compclip.specs.config import KEPT_POSITIONS, STRETCHED_LENGTH
@@ -32,20 +32,21 @@ def stretch_positions(
     extrapolated by the preceding difference.
     """
     n = len(positions)
-    factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
-    remedy = f"each of the others must become equally many, for example in {keep + 4 * (n - keep)}"
+    factor = remainder = 0
+    if 0 <= keep < n:
+        factor, remainder = divmod(length - keep, n - keep)
     is_possible = n > 1 and factor > 0 and not remainder
-    require(
-        is_possible,
-        f"{n} positions",
-        f"with the first {keep} kept they cannot be stretched to {length}",
-        remedy,
-    )
-    rows = positions.double()
+    fault = f"with the first {keep} kept they cannot be stretched to {length}"
+    example = keep + 4 * (n - keep)  # the factor of Long-CLIP
+    remedy = f"each of the others must become equally many, for example in {example}"
+    require(is_possible, f"{n} positions", fault, remedy)
+    rows = positions.double()  # so that half precision is rounded to only once
     steps = rows.diff(dim=0)
-    steps = torch.cat([steps, steps[-1:]])[keep:]
+    steps = torch.cat([steps, steps[-1:]])  # of the last position: the preceding difference
+    # 0, 1/k, … (k - 1)/k of the way to the next position
     fractions = torch.arange(factor, dtype=rows.dtype, device=rows.device) / factor
-    stretched = rows[keep:, None] + steps[:, None] * fractions[:, None]
+    # (n - keep, factor, d)
+    stretched = rows[keep:, None] + steps[keep:, None] * fractions[:, None]
     return torch.cat([rows[:keep], stretched.flatten(0, 1)]).to(positions.dtype)
 
 
@@ -53,17 +54,17 @@ def stretch(source: Built) -> Built:
     """Return a copy of a CLIP that reads captions of STRETCHED_LENGTH tokens, with unchanged first
     positions.
     """
-    cfg, state, context = (
-        deepcopy(source.model_cfg),
-        source.model.state_dict(),
-        context_length(source.model_cfg),
-    )
+    cfg = deepcopy(source.model_cfg)
+    state = source.model.state_dict()
     name = position_name(state)
-    fault = f"{len(state[name])} positions, but the model's config says {context}"
-    require(len(state[name]) == context, name, fault, "use another CLIP")
+    positions = state[name]
+    context = context_length(cfg)
+    fault = f"{len(positions)} positions, but the model's config says {context}"
+    require(len(positions) == context, name, fault, "use another CLIP")
     cfg["text_cfg"]["context_length"] = STRETCHED_LENGTH
-    state[name] = stretch_positions(state[name])
-    return replace(source, model=assemble(cfg, state, "stretched"), model_cfg=cfg, unused=[])
+    state[name] = stretch_positions(positions)
+    model = assemble(cfg, state, "stretched")
+    return replace(source, model=model, model_cfg=cfg, unused=[])
 
 
 def context_length(model_cfg: Mapping[str, Any]) -> int:
@@ -72,25 +73,20 @@ def context_length(model_cfg: Mapping[str, Any]) -> int:
 
 def position_name(names: Container[str]) -> str:
     """Return the name of a model's positional embeddings."""
-    name = next((name for name in POSITION_NAMES if name in names), "")
-    require(
-        name,
-        "text tower",
-        "no positional_embedding to stretch or freeze",
-        "use an open_clip transformer",
-    )
-    return name
+    for name in POSITION_NAMES:
+        if name in names:
+            return name
+    fault = "no positional_embedding to stretch or freeze"
+    raise UserError(f"text tower: {fault}; use an open_clip transformer")
 
 
 def write_judge(
-    built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path
+    built: Built, name: str, crop: float | None, provenance: dict[str, Any], folder: Path
 ) -> None:
     """Write a judge's folder atomically, with a manifest of its sources."""
+    length = context_length(built.model_cfg)
     with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
-        length = built.model_cfg["text_cfg"]["context_length"]
-        write_json(
-            {"judge_hash": digest, "model": name, "context_length": length, **about},
-            temporary / JUDGE_MANIFEST,
-        )
+        manifest = {"judge_hash": digest, "model": name, "context_length": length, **provenance}
+        write_json(manifest, temporary / JUDGE_MANIFEST)
     log.info("%s: %s, captions of up to %d tokens", folder, name, length)

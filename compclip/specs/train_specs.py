@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,13 +33,27 @@ from compclip.specs.stretch import position_name
 # distinguish images.
 UNSEEN_WORDS = frozenset(
     "a an the this that these those it its he his she her they their there here who which one you "
-    "we i is are was were"
-    " be been being has have had having can see sees seen also and".split()
+    "we i is are was were be been being has have had having can see sees seen also and".split()
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 WEIGHT_DECAY = 1e-2
 SPECS_GPUS = "specs.base.gpus"  # the setting that errors about several processes name
 CHECKPOINT_FRACTION = 0.05  # largest fraction of the training's time
+
+
+class Triple(NamedTuple):
+    """The texts of the two hinges."""
+
+    base: str  # a beginning of a caption
+    detail: str  # the base and the caption's next chunk
+    negative: str  # the base with a wrong last chunk
+
+
+def _content_words(chunk: str) -> tuple[str, ...]:
+    """Return the words of a chunk that an image can show, or all words if there are none."""
+    words = re.findall(r"\w+", chunk.lower())
+    content = [word for word in words if word not in UNSEEN_WORDS]
+    return tuple(content or words)
 
 
 def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
@@ -50,21 +64,16 @@ def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
     each other.
     """
     numbers: dict[tuple[str, ...], int] = {}
-
-    def number(chunk: str) -> int:
-        words = re.findall(r"\w+", chunk.lower())
-        content = tuple(word for word in words if word not in UNSEEN_WORDS) or tuple(words)
-        return numbers.setdefault(content, len(numbers))
-
-    captions = [
-        [number(example.text[a:b]) for a, b in pairwise([0, *example.ends])] for example in examples
-    ]
+    captions = []  # each one's numbers, of different lengths
+    for example in examples:
+        contents = map(_content_words, example.chunks())
+        captions.append([numbers.setdefault(content, len(numbers)) for content in contents])
     return np.array(list(zip_longest(*captions, fillvalue=-1))).T
 
 
 def draw_triples(
     examples: Sequence[LongExample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
-) -> tuple[list[tuple[str, str, str]], int]:
+) -> tuple[list[Triple], int]:
     """Draw base, detail and negative of each example in ``rows``; return them and the number
     without a negative.
 
@@ -82,48 +91,51 @@ def draw_triples(
     _, images = np.unique([str(example.image) for example in examples], return_inverse=True)
     # drawn for the whole batch, so that the triples do not depend on the number of processes
     lots = draw.random((len(examples), 2))
-    triples, without = [], 0
+    triples = []
+    without_negative = 0
     for row, fit in zip(range(len(examples))[rows], fitting, strict=True):
-        text, ends = examples[row].text, examples[row].ends
-        if fit < 2:
-            triples.append((text,) * 3)
-            without += 1
+        example = examples[row]
+        if fit < 2:  # no detail can be added
+            triples.append(Triple(example.text, example.text, example.text))
+            without_negative += 1
             continue
-        wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
-        places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
-        place = int(
-            places[int(lots[row, 0] * len(places))] if len(places) else lots[row, 0] * (fit - 1)
-        )
-        base, detail = text[: ends[place]], text[: ends[place + 1]]
-        negative = base
-        if len(places):
-            others = np.flatnonzero(wrong[:, place])
-            other = examples[others[int(lots[row, 1] * len(others))]]
-            start, other_start = (ends[place - 1], other.ends[place - 1]) if place else (0, 0)
-            negative = text[:start] + other.text[other_start : other.ends[place]]
-        triples.append((base, detail, negative))
-        without += not len(places)
-    return triples, without
+        position_lot, donor_lot = lots[row]
+        # (n, c): which chunk can replace this caption's chunk at the same position
+        is_other_content = (chunks >= 0) & (chunks != chunks[row])
+        is_wrong = is_other_content & (images != images[row])[:, None]
+        # The last chunk that fits is only ever the detail, so it is never replaced.
+        positions = np.flatnonzero(is_wrong[:, : fit - 1].any(axis=0))
+        if len(positions):
+            position = int(positions[int(position_lot * len(positions))])
+            donors = np.flatnonzero(is_wrong[:, position])
+            donor = examples[donors[int(donor_lot * len(donors))]]
+            negative = example.beginning(position) + donor.chunk(position)
+        else:
+            position = int(position_lot * (fit - 1))
+            negative = example.beginning(position + 1)
+            without_negative += 1
+        base = example.beginning(position + 1)
+        triples.append(Triple(base, example.beginning(position + 2), negative))
+    return triples, without_negative
 
 
 def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
     """Return how many chunks of a caption the model can read together."""
     beginnings = [example.text[:end] for end in example.ends]
-    return int((~find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))).sum())
+    is_truncated = find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))
+    return int((~is_truncated).sum())
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of one process, with the numbers of captions that are truncated or have no
-    negative.
-    """
+    """A batch of one process."""
 
     pixels: np.ndarray  # (n, height, width, 3) bytes
-    ids: (
-        torch.Tensor
-    )  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
-    truncated: int
-    without_negative: int
+    # Tokens (1, n, length) of the whole captions; with hinges (4, n, length), followed by those of
+    # the bases, details and negatives.
+    ids: torch.Tensor
+    truncated: int  # number of captions
+    without_negative: int  # number of captions
 
 
 def make_batch(
@@ -136,20 +148,24 @@ def make_batch(
     """Return the batch of this process, ``rows`` of all processes'; ``hinges``: with bases,
     details, negatives.
     """
-    own = examples[rows]
-    (pixels,) = judge.read_ahead([(example.image, None) for example in own], len(own))
-    texts = [example.text for example in own]
-    ids = tokenize(judge.tokenizer, texts)
-    truncated = find_cut(judge.tokenizer, texts, ids)
+    process_examples = examples[rows]
+    files = [(example.image, None) for example in process_examples]
+    (pixels,) = judge.read_ahead(files, len(files))
+    captions = [example.text for example in process_examples]
+    caption_ids = tokenize(judge.tokenizer, captions)
+    is_truncated = find_cut(judge.tokenizer, captions, caption_ids)
+    truncated = int(is_truncated.sum())
     if not hinges:
-        return Batch(pixels, ids[None], int(truncated.sum()), 0)
-    fitting = [
-        count_fitting(judge.tokenizer, example) if is_cut else len(example.ends)
-        for example, is_cut in zip(own, truncated, strict=True)
-    ]
-    triples, without = draw_triples(examples, fitting, rows, draw)
-    forms = [tokenize(judge.tokenizer, form) for form in zip(*triples, strict=True)]
-    return Batch(pixels, torch.stack([ids, *forms]), int(truncated.sum()), without)
+        return Batch(pixels, caption_ids[None], truncated, 0)
+    fitting = [len(example.ends) for example in process_examples]
+    # Counting tokenizes each beginning, so only captions that do not fit as a whole are counted.
+    for row in np.flatnonzero(is_truncated).tolist():
+        fitting[row] = count_fitting(judge.tokenizer, process_examples[row])
+    triples, without_negative = draw_triples(examples, fitting, rows, draw)
+    texts_by_role = zip(*triples, strict=True)
+    triple_ids = [tokenize(judge.tokenizer, texts) for texts in texts_by_role]
+    ids = torch.stack([caption_ids, *triple_ids])
+    return Batch(pixels, ids, truncated, without_negative)
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -167,78 +183,87 @@ class Trainer:
     """
 
     def __init__(self, judge: Judge, settings: SpecsTraining, hinges: bool, group: Group) -> None:
-        self.judge, self.model, self.settings, self.hinges, self.group = (
-            judge,
-            judge.model,
-            settings,
-            hinges,
-            group,
-        )
+        self.judge = judge
+        self.model = judge.model
+        self.settings = settings
+        self.hinges = hinges
+        self.group = group
         training_mode(self.model)
         synchronise_norms(self.model, group, judge.device, SPECS_GPUS)
         name = position_name(dict(self.model.named_parameters()))
+        # a view, through which ``step`` restores the first positions
         self.positions = self.model.get_parameter(name).detach()[:KEPT_POSITIONS]
         self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin()
 
     def batches(
-        self, examples: LongExamples, steps: range, each: int, seed: int
+        self, examples: LongExamples, steps: range, epoch_steps: int, seed: int
     ) -> Iterator[Batch]:
-        """Yield this process's batches of ``steps``, ``each`` per epoch; randomness depends only on
-        seed and step.
+        """Yield this process's batches of ``steps``, of which an epoch has ``epoch_steps``;
+        randomness depends only on seed and step.
         """
-        size, accumulation = self.settings.batch * self.group.count, self.settings.accumulation
+        size = self.settings.batch * self.group.count
+        process_rows = self.group.share(size)
         for step in steps:
-            epoch, place = divmod(step, each)
-            if step == steps.start or place == 0:
+            epoch, step_of_epoch = divmod(step, epoch_steps)
+            # A resumed training starts within an epoch.
+            if step == steps.start or step_of_epoch == 0:
                 order = rng(seed, "specs", "order", epoch).permutation(len(examples))
-            for number in range(accumulation):
-                start = (place * accumulation + number) * size
+            first = step_of_epoch * self.settings.accumulation
+            for number in range(self.settings.accumulation):
+                start = (first + number) * size
                 batch = [examples[row] for row in order[start : start + size]]
+                # The same for all processes: each draws for the whole batch.
                 draw = rng(seed, "train_specs", step, number)
-                yield make_batch(self.judge, batch, self.group.share(size), draw, self.hinges)
+                yield make_batch(self.judge, batch, process_rows, draw, self.hinges)
 
     def losses(self, batch: Batch) -> Losses:
-        with autocast(self.settings.precision, self.judge.device):
-            images = self.model.encode_image(
-                self.judge.preprocess.floats(batch.pixels, self.judge.device)
-            )
-            texts = encode_families(self.model, batch.ids.to(self.judge.device))
-        forms = [F.normalize(form.float(), dim=-1) for form in (images, *texts)]
+        device = self.judge.device
+        with autocast(self.settings.precision, device):
+            pixels = self.judge.preprocess.floats(batch.pixels, device)
+            images = self.model.encode_image(pixels)
+            texts = encode_families(self.model, batch.ids.to(device))
+        embeddings = [F.normalize(rows.float(), dim=-1) for rows in (images, *texts)]
+        loss = "specs"
         if not self.hinges:
-            forms = [forms[0], *forms[1:] * 4]
-        gathered = self.group.gather(torch.cat(forms, dim=1))
+            # The hinges have weight 0, so any texts do for them.
+            image_rows, full_rows = embeddings
+            embeddings = [image_rows, full_rows, full_rows, full_rows, full_rows]
+            loss = "contrastive"
+        # L_con: captions compete with the images of all processes.
+        gathered = self.group.gather(torch.cat(embeddings, dim=1))
         images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
-        weights = LOSS_WEIGHTS["specs" if self.hinges else "contrastive"]
-        return specs_loss(
-            images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights
-        )
+        scale = self.model.logit_scale.exp()
+        weights = LOSS_WEIGHTS[loss]
+        return specs_loss(images, full, base, detail, negative, scale, self.margin, weights)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
         """Make one step, and return its row of the log."""
+        accumulation = self.settings.accumulation
         self.optimizer.zero_grad()
-        values, counts = [], np.zeros((1, 2), np.int64)
-        for _ in range(self.settings.accumulation):
+        values = []  # a row of losses per batch
+        counts = np.zeros((1, 2), np.int64)  # a row, which ``gather`` joins with other processes'
+        for _ in range(accumulation):
             batch = next(batches)
             losses = self.losses(batch)
-            self.scaler.scale(losses.total / self.settings.accumulation).backward()
+            # Gradients add up, so this is the gradient of the batches' mean.
+            self.scaler.scale(losses.total / accumulation).backward()
             values.append(torch.stack(losses).detach())
             counts += [batch.truncated, batch.without_negative]
-        held = self.positions.clone()
+        first_positions = self.positions.clone()
         take_step(self.model, self.optimizer, self.scaler, lr, self.group)
-        self.positions.copy_(
-            held
-        )  # Frozen, because weight decay would change them even without a gradient.
-        truncated, without = (
-            self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
-        )
+        # Restored, because weight decay changes them even without a gradient.
+        self.positions.copy_(first_positions)
+        process_counts = self.group.gather(torch.from_numpy(counts).to(self.judge.device))
+        truncated, without_negative = process_counts.sum(0).tolist()
+        means = torch.stack(values).mean(0).tolist()
         return {
-            **dict(zip(LOSSES, torch.stack(values).mean(0).tolist(), strict=True)),
+            **dict(zip(LOSSES, means, strict=True)),
             "margin": float(self.margin.epsilon),
             "lr": lr,
             "cut": truncated,
-            "without_negative": without,
+            "without_negative": without_negative,
         }
 
 
@@ -267,36 +292,43 @@ def train_specs(
         loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and
             steps.
     """
-    size = settings.batch * group.count * settings.accumulation
-    each, remedy = len(examples) // size, "lower batch or accumulation"
-    require(each, "specs.training", f"{len(examples)} captions, but one step takes {size}", remedy)
-    steps = each * settings.epochs
+    step_captions = settings.batch * group.count * settings.accumulation
+    epoch_steps = len(examples) // step_captions
+    fault = f"{len(examples)} captions, but one step takes {step_captions}"
+    require(epoch_steps, "specs.training", fault, "lower batch or accumulation")
+    steps = epoch_steps * settings.epochs
     trainer = Trainer(judge, settings, loss != "contrastive", group)
-    kept = Checkpoint(
+    checkpoints = Checkpoint(
         checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION
     )
-    rows = kept.resume()
+    rows = checkpoints.resume()
     done = len(rows)
     if done:
+        # The margin is no tensor of the model, so only the log has it.
         trainer.margin.epsilon = rows[-1]["margin"]
-    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
-    batches = trainer.batches(examples, range(done, steps), each, seed)
+    warmup = settings.warmup
+    if warmup >= 1:  # a number of steps, not yet a fraction of them
+        warmup /= steps
+    batches = trainer.batches(examples, range(done, steps), epoch_steps, seed)
+    # On a CPU, both would compete for the same cores.
     if is_gpu(judge.device):
         batches = ahead(batches)
     with settled(judge.threads), Progress(steps, "steps") as progress:
         progress.add(done)
         for step in range(done, steps):
+            # The model may draw, too, for example for dropout.
             torch.manual_seed(derive_seed(seed, "train_specs", step))
             row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
+            is_finite = math.isfinite(row["loss"])
             fault = f"the loss is NaN or infinite in step {step + 1}"
-            require(
-                math.isfinite(row["loss"]), "specs.training.lr", fault, f"lower it ({settings.lr})"
-            )
-            rows.append({"step": step + 1, "epoch": step // each + 1, **row})
+            require(is_finite, "specs.training.lr", fault, f"lower it ({settings.lr})")
+            epoch = step // epoch_steps + 1
+            rows.append({"step": step + 1, "epoch": epoch, **row})
             progress.add(1, f"loss {row['loss']:.3f}")
+            # All processes have the same state, so one of them writes it.
             if group.first:
-                kept.keep(rows, last=step + 1 == steps)
-            if (step + 1) % each == 0:
-                mean = np.mean([row["loss"] for row in rows[-each:]])
-                log.info("epoch %d of %d: loss %.4f", rows[-1]["epoch"], settings.epochs, mean)
+                checkpoints.keep(rows, last=step + 1 == steps)
+            if (step + 1) % epoch_steps == 0:
+                mean = np.mean([row["loss"] for row in rows[-epoch_steps:]])
+                log.info("epoch %d of %d: loss %.4f", epoch, settings.epochs, mean)
     return rows

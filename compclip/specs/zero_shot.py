@@ -2,7 +2,7 @@
 
 import io
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -20,9 +20,19 @@ from compclip.io import write_json
 from compclip.judge.training import chance_among_first
 from compclip.specs.evaluation import Device, mean_over_images, result_head, show_estimate
 
-ZERO_SHOT_DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of
-its texts' unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample
-images."""  # noqa: E501
+ZERO_SHOT_DEFINITION = (
+    "The share of images whose class is among the k of greatest similarity; a class is the mean of "
+    "its texts' unit vectors, of unit length. Ties are in random order: an image counts with its "
+    "chance. Intervals resample images."
+)
+
+
+class ClassifiedImages(NamedTuple):
+    """The images of a folder or of CIFAR, by class."""
+
+    folders: list[str]  # names of folders, or of CIFAR's classes
+    labels: np.ndarray  # (n,) each image's number in ``folders``
+    images: list[Any]  # files, or contents in memory
 
 
 class ZeroShot(Command):
@@ -47,63 +57,75 @@ class ZeroShot(Command):
     output: Path = Field(description="the result (JSON)")
 
 
-def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
-    """Return the names of folders or classes, the class of each image, (n,), and its file or
-    content.
-    """
+def read_classified(data: Path) -> ClassifiedImages:
+    # Imported here, because torchvision is slow to import.
     from torchvision.datasets import CIFAR10, CIFAR100, ImageFolder
 
     try:
         for kind in (CIFAR10, CIFAR100):
             if data.resolve().name == kind.base_folder:
+                # torchvision takes the folder above and looks for this name in it.
                 cifar = kind(data.resolve().parent, train=False)
-                return cifar.classes, np.array(cifar.targets), [*map(_png, cifar.data)]
+                images = [_png(pixels) for pixels in cifar.data]
+                return ClassifiedImages(cifar.classes, np.array(cifar.targets), images)
+        # Classes without images stay candidates.
         folder = ImageFolder(data, allow_empty=True)
     except (OSError, RuntimeError) as error:
-        raise UserError(
-            f"--data {data}: {one_line(error)}; correct the path or download it again"
-        ) from error
+        remedy = "correct the path or download it again"
+        raise UserError(f"--data {data}: {one_line(error)}; {remedy}") from error
     require(folder.samples, data, "no images in its folders", "name the folder of the classes")
-    return folder.classes, np.array(folder.targets), [Path(path) for path, _ in folder.samples]
+    files = [Path(path) for path, _ in folder.samples]
+    return ClassifiedImages(folder.classes, np.array(folder.targets), files)
 
 
 def _png(pixels: np.ndarray) -> io.BytesIO:
-    Image.fromarray(pixels).save(stream := io.BytesIO(), "PNG")
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
     return stream
 
 
+def _class_names(file: Path | None, folders: list[str], imagenet_names: list[str]) -> list[str]:
+    """Return the classes' names: those of the user's file, CLIP's for ImageNet, or the folders'."""
+    if file:
+        names = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        require(len(names) == len(folders), file, f"{len(names)} names for {len(folders)} classes")
+        return names
+    # The folders of ImageNet have identifiers of WordNet, in the order of CLIP's names.
+    if len(folders) == len(imagenet_names):
+        return imagenet_names
+    return [name.replace("_", " ") for name in folders]
+
+
 def main(command: ZeroShot) -> None:
-    library, judge = open_clip(), load_judge(command.judge, command.threads, command.device)
+    library = open_clip()
+    judge = load_judge(command.judge, command.threads, command.device)
     folders, labels, images = read_classified(command.data)
-    imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
-    given = command.classes and command.classes.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    names = given or (imagenet if len(folders) == len(imagenet) else default)
-    require(
-        len(names) == len(folders),
-        command.classes,
-        f"{len(names)} names for {len(folders)} classes",
-    )
-    templates = {
-        "imagenet": library.OPENAI_IMAGENET_TEMPLATES,
-        "simple": library.SIMPLE_IMAGENET_TEMPLATES,
-    }
-    arguments = judge.model, judge.tokenizer, names, templates[command.templates]
+    names = _class_names(command.classes, folders, library.IMAGENET_CLASSNAMES)
+    if command.templates == "imagenet":
+        templates = library.OPENAI_IMAGENET_TEMPLATES
+    else:
+        templates = library.SIMPLE_IMAGENET_TEMPLATES
     with settled(command.threads):
-        classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
+        classifier = library.build_zero_shot_classifier(
+            judge.model, judge.tokenizer, names, templates, device=judge.device
+        )
     vectors = judge.encode_images([(image, None) for image in images], command.batch)
-    similarities = vectors @ classes.cpu().numpy()
-    about = {
+    # (n, classes), cosines, because both are of unit length
+    similarities = vectors @ classifier.cpu().numpy()
+    result = result_head(command.data, ZERO_SHOT_DEFINITION, command.seed)
+    result |= {
         "judge": judge.name,
         "judge_hash": judge.hash,
         "templates": command.templates,
         "classes": len(names),
     }
-    result = result_head(command.data, ZERO_SHOT_DEFINITION, command.seed) | about
     for k in (1, 5):
-        values, generator = (
-            chance_among_first(similarities, labels, k),
-            rng(command.seed, "zero_shot", k),
-        )
-        result[f"top-{k}"] = mean_over_images(values, np.arange(len(values)), generator)
-        log.info("%s: top-%d %s", command.data, k, show_estimate(result[f"top-{k}"]))
+        # 0 or 1, except for ties
+        chances = chance_among_first(similarities, labels, k)
+        # Each image is resampled on its own.
+        images_by_number = np.arange(len(chances))
+        generator = rng(command.seed, "zero_shot", k)
+        estimate = mean_over_images(chances, images_by_number, generator)
+        result[f"top-{k}"] = estimate
+        log.info("%s: top-%d %s", command.data, k, show_estimate(estimate))
     write_json(result, command.output)

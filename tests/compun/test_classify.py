@@ -17,7 +17,7 @@ from compclip.clip.embed import Embedder
 from compclip.compun import classify as library
 from compclip.compun.classify import ask_model, choose_compound
 from compclip.compun.config import NamedModel
-from compclip.compun.models import keep_open_clip, open_model
+from compclip.compun.models import Runtime, keep_open_clip, open_model
 from compclip.core.errors import UserError
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
@@ -233,7 +233,7 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
 
 
 def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
-    return open_model(model, 4, 1, "cpu", folder / "cache")
+    return open_model(model, 4, Runtime("cpu", 1, folder / "cache"))
 
 
 def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:

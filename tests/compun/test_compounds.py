@@ -77,7 +77,7 @@ def test_the_benchmarks_list_and_a_table(tmp_path: Path) -> None:
         (
             read_list,
             "compound,first\ngoldfish,gold\n",
-            "line 2: one constituent; give both or neither",
+            "line 2: only one of first and second is given; give both or neither",
         ),
         (
             read_list,

@@ -2,6 +2,7 @@
 
 from compclip.compun.classify import classify
 from compclip.compun.config import NamedModel
+from compclip.compun.models import Runtime
 from compclip.compun.prompts import read_texts
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
 from compclip.io import atomic_folder, read_table, write_json, write_table
@@ -23,11 +24,9 @@ def main(job: Job) -> None:
         images,
         read.folder,
         models,
+        Runtime(params.device, params.threads, params.cache),
         captions=captions,
         descriptions=descriptions,
-        device=params.device,
-        threads=params.threads,
-        cache=params.cache,
     )
     with atomic_folder(job.output.choices) as folder:
         write_table(choices, folder / "choices.parquet", CHOICES)
