@@ -33,7 +33,7 @@ from compclip.release.models import (
     read_strictly,
 )
 from compclip.release.released import Release, ReleasePart, package_version
-from compclip.report.make_table import make_table
+from compclip.report.make_table import Composition, make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
@@ -373,7 +373,7 @@ def compare_submissions(
     scores = [score for score in part.controls if controls is None or score.generator in controls]
     scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
     contents, about = part.release.contents, part.about
-    composition = scores, part.divergences, dict[str, Any](), part.variants
+    composition = Composition(scores, part.divergences, fids={}, variants=part.variants)
     return make_table([composition], about.anchors, about.generators, contents.scoring.chunks)
 
 
