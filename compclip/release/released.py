@@ -59,8 +59,12 @@ PART_TABLES = {
 }
 
 
-# The summary of a generator's scores by a judge, and its entries (``tables.SCORES``) by set.
-Summarized = tuple[dict[str, Any], Mapping[str, pd.DataFrame]]
+@dataclass(frozen=True)
+class Summarized:
+    """A generator's scores by a judge: summary, and entries (``tables.SCORES``) by set."""
+
+    summary: dict[str, Any]
+    tables: Mapping[str, pd.DataFrame]
 
 
 class SummaryKey(NamedTuple):
@@ -78,7 +82,7 @@ class ReleasePart:
 
     name: str
     release: "Release"
-    about: ReleasedComposition
+    contents: ReleasedComposition
 
     @property
     def folder(self) -> Path:
@@ -93,10 +97,9 @@ class ReleasePart:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        about = self.release.contents
-        return judged_images(
-            self.tables["splits"], self.release.images, about.train_on, about.halves
-        )
+        settings = self.release.contents
+        images = self.release.images
+        return judged_images(self.tables["splits"], images, settings.train_on, settings.halves)
 
     @property
     def prompts_digest(self) -> str:
@@ -104,48 +107,49 @@ class ReleasePart:
 
     @property
     def rules(self) -> Rules:
-        about, classes = self.release.contents, self.release.classes
-        scoring = about.scoring.model_copy(update={"candidates": self.about.candidates})
-        return Rules(scoring, classes, about.seed, self.name, about.prompts, self.tables["swapped"])
+        settings = self.release.contents
+        candidates = {"candidates": self.contents.candidates}
+        return Rules(
+            scoring=settings.scoring.model_copy(update=candidates),
+            classes=self.release.classes,
+            seed=settings.seed,
+            composition=self.name,
+            prompts=settings.prompts,
+            swapped=self.tables["swapped"],
+        )
 
     @property
     def health(self) -> Health:
-        files = {name: self.folder / "health" / f"{name}.json" for name in self.about.judges}
-        content = {
-            name: read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
-            for name, file in files.items()
-        }
-        return Health(content, self.release.contents.health)
+        contents = {}
+        for judge in self.contents.judges:
+            file = self.folder / "health" / f"{judge}.json"
+            contents[judge] = read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
+        return Health(contents, self.release.contents.health)
 
     @property
     def summaries(self) -> list[SummaryKey]:
         """What each summary of scores is about; test_seen has a second, of the prompts whose
         caption was swapped.
         """
-        contents = self.release.contents
-        sets = set_names(tables.TESTS, contents.scoring.distractors)
-        keys = [
-            SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts)
-            for of in sets
-        ]
-        return sum(
-            (
-                [key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key]
-                for key in keys
-            ),
-            [],
-        )
+        settings = self.release.contents
+        keys = []
+        for name, split, distractors in set_names(tables.TESTS, settings.scoring.distractors):
+            prompts = "swapped" if split == "test_swapped" else settings.prompts
+            keys.append(SummaryKey(name, split, distractors, prompts))
+            if split == "test_seen":
+                keys.append(SummaryKey(name, split, distractors, "swapped"))
+        return keys
 
     @cached_property
     def matched(self) -> set[str]:
-        return matched_pairs(self.tables["ranking"], read_heldout(self.folder / "heldout.json"))
+        heldout = read_heldout(self.folder / "heldout.json")
+        return matched_pairs(self.tables["ranking"], heldout)
 
     @cached_property
     def variants(self) -> dict[str, Any]:
         """The counts of ``variants.json``, by split."""
-        return read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD).model_dump()[
-            "splits"
-        ]
+        content = read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD)
+        return content.model_dump()["splits"]
 
     @cached_property
     def divergences(self) -> pd.DataFrame:
@@ -155,79 +159,74 @@ class ReleasePart:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
-        return content and Adjustment(
-            np.array(content.mean, np.float32), content.multiple, content.of_seen
-        )
+        if content is None:
+            return None
+        return Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
         """Return ``summary.json`` of a control generator, by default the first, by a judge."""
-        file = (
-            self.folder
-            / "scores"
-            / judge
-            / (generator or self.about.generators[0])
-            / "summary.json"
-        )
+        generator = generator or self.contents.generators[0]
+        file = self.folder / "scores" / judge / generator / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
     def control(self, judge: str, generator: str) -> Summarized:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
         scores = self.summary(judge, generator)["scores"]
-        told = {SummaryKey(*map(of.get, SummaryKey._fields)): of for of in scores}
-        served = [key for key in self.summaries if key in told]
-        is_complete = served == [*told] and len(told) == len(scores)
+        controls = {SummaryKey(*map(score.get, SummaryKey._fields)): score for score in scores}
+        # A generator may not serve all splits, but what it has must be in order, each key once.
+        served = [key for key in self.summaries if key in controls]
+        is_complete = served == [*controls] and len(controls) == len(scores)
         require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
-        of_sets = {
+        score_tables = {
             key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served
         }
-        return self.scored(generator, judge, of_sets, told), of_sets
+        return Summarized(self.scored(generator, judge, score_tables, controls), score_tables)
 
     def scored(
         self,
         generator: str,
         judge: str,
-        of_sets: Mapping[str, pd.DataFrame],
-        told: Mapping[SummaryKey, Mapping[str, Any]],
+        score_tables: Mapping[str, pd.DataFrame],
+        controls: Mapping[SummaryKey, Mapping[str, Any]],
     ) -> dict[str, Any]:
         """Return the summary of a generator's scores by a judge: what is computed wins over what is
         told.
 
         Args:
-            of_sets: its entries (``tables.SCORES``) by set.
-            told: the controls of each summary, which only its images determine.
+            score_tables: its entries (``tables.SCORES``) by set.
+            controls: those of each summary, which only its images determine.
         """
-        contents = self.release.contents
+        settings = self.release.contents
         scores = []
-        for key, of in told.items():
-            entries = of_sets[key.set][~tables.is_further(of_sets[key.set])]
+        for key, values in controls.items():
+            entries = score_tables[key.set]
+            entries = entries[~tables.is_further(entries)]
             if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[
-                    tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)
-                ]
-            controls = {name: of[name] for name in CONTROLS}
-            scores.append(
-                {**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)}
-            )
+                swapped = self.tables["swapped"]
+                entries = entries[tables.are_among(entries, swapped, tables.CAPTION_KEY)]
+            score = {name: values[name] for name in CONTROLS} | key._asdict()
+            scores.append(score | {"judged": len(entries)} | adjective_summary(entries))
         # From the summary of a control are only the judge's name and the rule for classes.
         return self.summary(judge) | {
-            "dataset": contents.dataset,
+            "dataset": settings.dataset,
             "composition": self.name,
             "generator": generator,
             "scores": scores,
-            "judge_hash": self.about.judges[judge].hash,
-            "candidates": self.about.candidates,
-            "seed": contents.seed,
-            "chunking": contents.scoring.chunking,
+            "judge_hash": self.contents.judges[judge].hash,
+            "candidates": self.contents.candidates,
+            "seed": settings.seed,
+            "chunking": settings.scoring.chunking,
         }
 
     def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
         """Return a generator's scores."""
         swapped = self.tables["swapped"][[*tables.CAPTION_KEY, "exclusive"]]
+        classes = self.release.classes
         return all_scores(
             {
-                judge: scores_of(summary, of_sets, swapped, self.release.classes, self.matched)
-                for judge, (summary, of_sets) in by_judge.items()
+                judge: scores_of(scores.summary, scores.tables, swapped, classes, self.matched)
+                for judge, scores in by_judge.items()
             }
         )
 
@@ -235,10 +234,9 @@ class ReleasePart:
     def controls(self) -> list[Scored]:
         """The scores of the control generators."""
         result = []
-        for generator in self.about.generators:
-            result += self.of_judges(
-                {judge: self.control(judge, generator) for judge in self.about.judges}
-            )
+        for generator in self.contents.generators:
+            by_judge = {judge: self.control(judge, generator) for judge in self.contents.judges}
+            result += self.of_judges(by_judge)
         return result
 
 
@@ -269,19 +267,15 @@ class Release:
     @cached_property
     def parts(self) -> dict[str, ReleasePart]:
         return {
-            name: ReleasePart(name, self, about)
-            for name, about in self.contents.compositions.items()
+            name: ReleasePart(name, self, contents)
+            for name, contents in self.contents.compositions.items()
         }
 
     def part(self, composition: str) -> ReleasePart:
         """Return one composition; UserError if the release does not have it."""
-        allowed = ", ".join(self.parts)
-        require(
-            composition in self.parts,
-            self.folder,
-            f"no composition {composition!r}",
-            f"choose one of {allowed}",
-        )
+        fault = f"no composition {composition!r}"
+        remedy = f"choose one of {', '.join(self.parts)}"
+        require(composition in self.parts, self.folder, fault, remedy)
         return self.parts[composition]
 
 
@@ -306,13 +300,10 @@ def open_release(folder: str | Path) -> Release:
     """
     folder = Path(folder)
     file = folder / RELEASE_FILE
-    require(
-        os.path.isfile(file),
-        folder,
-        f"no {RELEASE_FILE}, so it is not a release",
-        "give the folder of a release",
-    )
+    fault = f"no {RELEASE_FILE}, so it is not a release"
+    require(os.path.isfile(file), folder, fault, "give the folder of a release")
     contents = read_strictly(file, Contents, DOWNLOAD, "release")
+    # Files before tables, so that nothing is parsed that the release does not list.
     check_files(folder, contents)
     release = Release(folder, contents, sha256(file))
     check_release(release)

@@ -133,11 +133,13 @@ def balanced_score(
     return result | score_hits(command, predictions, weights, kept)
 
 
-def check_annotations(command: Aggregate, predictions: pd.DataFrame) -> dict[str, Any]:
+def check_annotations(
+    command: Aggregate, annotations: Path, predictions: pd.DataFrame
+) -> dict[str, Any]:
     """Return the captions without a prediction and, for swapped captions, the balanced score."""
-    captions, _ = read_data(command.annotations)
+    captions, _ = read_data(annotations)
     absent = unknown_caption(predictions, captions)
-    fault = f"caption {absent} is not in {command.annotations}"
+    fault = f"caption {absent} is not in {annotations}"
     require(not absent, command.predictions, fault)
     result: dict[str, Any] = {}
     if command.split == "test_swapped":
@@ -167,5 +169,5 @@ def main(command: Aggregate) -> None:
         "plain": score_hits(command, predictions, np.ones(n), np.ones(n, bool)),
     }
     if command.annotations:
-        result |= check_annotations(command, predictions)
+        result |= check_annotations(command, command.annotations, predictions)
     print(json.dumps(result, indent=2, ensure_ascii=False))
