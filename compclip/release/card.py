@@ -100,16 +100,14 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
     lines = []
     for name, composition in contents.compositions.items():
         prompts = read_table(folder / name / "prompts.parquet", PROMPTS)
-        heldout = read_json(folder / name / "heldout.json")["pairs"]
-        lines.append(
-            {
-                "name": name,
-                "splits": prompts["split"].value_counts(sort=False).to_dict(),
-                "heldout": [pair_words(pair) for pair in heldout],
-                "generators": composition.generators,
-                "judges": composition.judges,
-            }
-        )
+        pairs = read_json(folder / name / "heldout.json")["pairs"]
+        line: dict[str, Any] = {"name": name}
+        # In the order of the table, which is that of the splits.
+        line["splits"] = prompts["split"].value_counts(sort=False).to_dict()
+        line["heldout"] = [pair_words(pair) for pair in pairs]
+        line["generators"] = composition.generators
+        line["judges"] = composition.judges
+        lines.append(line)
     context = {
         "front": front_matter(config, contents),
         "config": config,
@@ -125,17 +123,13 @@ def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
     for column, values in schema.columns.items():
         if values.dtype not in DATA_TYPES:
             continue
-        field = f"{name}/{column}"
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": field,
-                "name": field,
-                "description": column.replace("_", " "),
-                "dataType": DATA_TYPES[values.dtype],
-                "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
-            }
-        )
+        # Identifiers are unique in the whole description, so they name the table, too.
+        identifier = f"{name}/{column}"
+        field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+        field["description"] = column.replace("_", " ")
+        field["dataType"] = DATA_TYPES[values.dtype]
+        field["source"] = {"fileObject": {"@id": file}, "extract": {"column": column}}
+        fields.append(field)
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
@@ -164,6 +158,8 @@ def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[s
             file = f"{composition}/{name}.parquet"
             record_sets.append(_record_set(f"{composition}-{name}", file, schema))
     description = f"Compositional text-to-image benchmark of {contents.dataset}."
+    # ``croissant.json`` and ``release.json`` are written later, so they are not among the files.
+    distribution = [_file_object(folder, name) for name in files]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -175,6 +171,6 @@ def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[s
         "license": config.license,
         "url": config.url,
         "version": contents.version,
-        "distribution": [_file_object(folder, name) for name in files],
+        "distribution": distribution,
         "recordSet": record_sets,
     }

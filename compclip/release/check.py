@@ -47,6 +47,7 @@ def check_files(folder: Path, contents: Contents) -> None:
     """Raise UserError unless the folder has exactly the listed files, with their digests, none of
     which explodes.
     """
+    # A file cannot contain its own digest.
     actual = {*files_in(folder)} - {RELEASE_FILE}
     for name in sorted(actual ^ contents.files.keys()):
         fault = f"not listed in {RELEASE_FILE}" if name in actual else "missing"
@@ -107,9 +108,10 @@ def _check_prompts(composition: "ReleasePart") -> None:
     file = composition.folder / "prompts.parquet"
     has_texts = len(prompts) and prompts["text"].str.strip().all()
     require(has_texts, file, "no prompts, or a blank one", DOWNLOAD)
+    dataset = composition.release.contents.dataset
     for name, split in zip(prompts["file_name"], prompts["split"], strict=True):
         # A model's image is looked for at this path.
-        home = f"{composition.release.contents.dataset}/{composition.name}/{split}/"
+        home = f"{dataset}/{composition.name}/{split}/"
         is_at_home = safe_id(name).startswith(home)
         require(is_at_home, file, f"file_name {name} is not in {home}", DOWNLOAD)
     _require_keys(file, prompts, composition.release.captions, CAPTION_KEY)
@@ -123,7 +125,9 @@ def _check_judge(composition: "ReleasePart", judge: str) -> None:
     model = folder / "model.json"
     require(model.is_file(), model, "missing", DOWNLOAD)
     adjustment = composition.adjustment(judge)
-    size = read_json(model)["model_cfg"]["embed_dim"]
+    # The mean embedding of the reference images is compared with those of texts.
+    model_settings = read_json(model)["model_cfg"]
+    size = model_settings["embed_dim"]
     is_whole = adjustment is None or len(adjustment.mean) == size
     file = composition.folder / "adjustments" / f"{judge}.json"
     require(is_whole, file, f"mean has not {size} numbers", DOWNLOAD)
@@ -133,11 +137,13 @@ def _check_scores(composition: "ReleasePart", judge: str, generator: str) -> Non
     """Raise UserError unless the scores of a control are of the prompts, and possible."""
     prompts = composition.tables["prompts"]
     folder = composition.folder / "scores" / judge / generator
-    for name, table in composition.control(judge, generator).tables.items():
+    control = composition.control(judge, generator)
+    for name, table in control.tables.items():
         file = folder / f"{name}.parquet"
         # A set is named after its split, with further distractors after a dot.
         split = name.partition(".")[0]
-        _require_keys(file, table, prompts[prompts["split"] == split], ENTRY)
+        in_split = prompts["split"] == split
+        _require_keys(file, table, prompts[in_split], ENTRY)
         # NaN is possible: a missing image has no similarity.
         is_cosine = ~(table["similarity"].abs() > 1)
         is_chance = table["p_beaten"] + table["p_tied"] <= 1 + ROUNDING

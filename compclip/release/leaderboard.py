@@ -77,10 +77,12 @@ def read_submissions(files: list[Path], release: Release) -> dict[Path, Submissi
     file_by_look = dict[str, Path]()
     for file in files:
         submission = read_submission(file, release)
+        # Names that look alike could be taken for each other on the page.
         name_look = look(submission.name)
         same = file_by_look.setdefault(name_look, file)
         fault = f"has the same name ({submission.name}) as {same}, or one that looks like it"
         require(same == file, file, fault, "rename one and submit it again")
+        # The first inconsistency; all of them are for ``compclip verify``.
         wrong = next(inconsistent(release, submission), "")
         require(not wrong, file, wrong, "remove it, or submit again")
         submissions[file] = submission
@@ -106,10 +108,8 @@ def lines_of(
     """
     anchors = composition.contents.anchors
     is_fit = composition.health.is_fit
-    verdict_of = {
-        verdict.generator: verdict.verdict
-        for verdict in verdicts.verdicts(scores, anchors, is_fit, training_data)
-    }
+    all_verdicts = verdicts.verdicts(scores, anchors, is_fit, training_data)
+    verdict_of = {verdict.generator: verdict.verdict for verdict in all_verdicts}
     lines = []
     # Divergences are of no generator.
     rows_by_generator = pivot(main_rows(scores).dropna(subset="generator"))
@@ -121,12 +121,11 @@ def lines_of(
 
 def _cells(rows: Mapping[Place, Row]) -> dict[str, Any]:
     """Return a generator's values by column of the page."""
-    cells = {
-        "composes": _ends(composed_of(rows)),
-        "draws seen pairs": _ends(rows.get(SEEN_SKILL)),
-    }
+    cells = {"composes": _ends(composed_of(rows))}
+    cells["draws seen pairs"] = _ends(rows.get(SEEN_SKILL))
     for split in HELDOUT_SPLITS:
-        cells[f"composes, {SPLIT_NAMES[split]}"] = _ends(composed_of(rows, split))
+        column = f"composes, {SPLIT_NAMES[split]}"
+        cells[column] = _ends(composed_of(rows, split))
     for measure, split in product(COMPARED, TESTS):
         column = f"{COMPARED[measure].title}, {SPLIT_NAMES[split]}"
         cells[column] = _ends(rows.get((split, measure)))
@@ -137,9 +136,12 @@ def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
     """Return all paired differences of a composition."""
     rows = of_kind(comparisons, "generators")[DIFFERENCE_COLUMNS]
     titles = {name: measure.title for name, measure in COMPARED.items()}
-    rows = rows.assign(measure=rows["measure"].map(titles), split=rows["split"].map(SPLIT_NAMES))
-    # JSON has no NaN.
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    measure = rows["measure"].map(titles)
+    split = rows["split"].map(SPLIT_NAMES)
+    rows = rows.assign(measure=measure, split=split)
+    # JSON has no NaN; objects, because columns of numbers have no None.
+    values = rows.astype(object).where(rows.notna(), None)
+    return values.to_dict("records")
 
 
 def leaderboard_data(
@@ -176,6 +178,7 @@ def leaderboard_data(
 def main(command: Leaderboard) -> None:
     release = open_release(command.release)
     submissions = read_submissions(submission_files(command.folders), release)
+    # A submission may have been verified for another version of the release.
     records = read_verified(command.verified) if command.verified else {}
     verified = {digest for digest, record in records.items() if record.release == release.digest}
     data = leaderboard_data(release, submissions, verified)

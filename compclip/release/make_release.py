@@ -38,6 +38,7 @@ def make_release(
         images: real images by path in ``images.parquet``; if empty, there is no archive.
     """
     with atomic_folder(to) as folder:
+        # Copies instead of links, because the release is moved and uploaded.
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)
@@ -47,6 +48,7 @@ def make_release(
             write_archive(folder / "images.zip", images)
         write_text(data_card(config, contents, folder), folder / "README.md")
         write_json(croissant(config, contents, folder), folder / "croissant.json")
+        # Last, since it has the digests of all other files.
         complete = contents.model_copy(update={"files": digests(folder)})
         write_json(complete.model_dump(mode="json"), folder / RELEASE_FILE)
         sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]

@@ -257,5 +257,7 @@ def _require_version(file: Path, content: Any, kind: str) -> None:
     version = content.get("schema_version") if isinstance(content, dict) else None
     fault = f"version {version!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
     remedy = f"use the compclip that wrote it, or correct the path of the {kind}"
-    is_current = type(version) is int and version == SCHEMA_VERSION  # True equals 1
+    # By its type, because True equals 1.
+    is_current = type(version) is int and version == SCHEMA_VERSION
+    # A stranger may have written a version of any length.
     require(is_current, file, fault[:SHOWN], remedy)

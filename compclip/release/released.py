@@ -107,6 +107,7 @@ class ReleasePart:
 
     @property
     def rules(self) -> Rules:
+        # The number of candidates depends on the composition, all else on the release.
         settings = self.release.contents
         candidates = {"candidates": self.contents.candidates}
         return Rules(
@@ -161,7 +162,9 @@ class ReleasePart:
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
         if content is None:
             return None
-        return Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
+        # As embeddings are; the file's decimals preserve float32.
+        mean = np.array(content.mean, np.float32)
+        return Adjustment(mean, content.multiple, content.of_seen)
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
         """Return ``summary.json`` of a control generator, by default the first, by a judge."""
@@ -173,7 +176,10 @@ class ReleasePart:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
         scores = self.summary(judge, generator)["scores"]
-        controls = {SummaryKey(*map(score.get, SummaryKey._fields)): score for score in scores}
+        controls = {}
+        for score in scores:
+            key = SummaryKey(*map(score.get, SummaryKey._fields))
+            controls[key] = score
         # A generator may not serve all splits, but what it has must be in order, each key once.
         served = [key for key in self.summaries if key in controls]
         is_complete = served == [*controls] and len(controls) == len(scores)
@@ -181,7 +187,8 @@ class ReleasePart:
         score_tables = {
             key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served
         }
-        return Summarized(self.scored(generator, judge, score_tables, controls), score_tables)
+        summary = self.scored(generator, judge, score_tables, controls)
+        return Summarized(summary, score_tables)
 
     def scored(
         self,
@@ -205,22 +212,24 @@ class ReleasePart:
             if key.split == "test_seen" and key.prompts == "swapped":
                 swapped = self.tables["swapped"]
                 entries = entries[tables.are_among(entries, swapped, tables.CAPTION_KEY)]
-            score = {name: values[name] for name in CONTROLS} | key._asdict()
-            scores.append(score | {"judged": len(entries)} | adjective_summary(entries))
+            score = {name: values[name] for name in CONTROLS}
+            score |= key._asdict()
+            score["judged"] = len(entries)
+            score |= adjective_summary(entries)
+            scores.append(score)
         # From the summary of a control are only the judge's name and the rule for classes.
-        return self.summary(judge) | {
-            "dataset": settings.dataset,
-            "composition": self.name,
-            "generator": generator,
-            "scores": scores,
-            "judge_hash": self.contents.judges[judge].hash,
-            "candidates": self.contents.candidates,
-            "seed": settings.seed,
-            "chunking": settings.scoring.chunking,
-        }
+        summary = self.summary(judge)
+        summary |= {"dataset": settings.dataset, "composition": self.name}
+        summary |= {"generator": generator, "scores": scores}
+        summary["judge_hash"] = self.contents.judges[judge].hash
+        summary["candidates"] = self.contents.candidates
+        summary["seed"] = settings.seed
+        summary["chunking"] = settings.scoring.chunking
+        return summary
 
     def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
         """Return a generator's scores."""
+        # ``exclusive`` decides which swapped prompts count in what is composed.
         swapped = self.tables["swapped"][[*tables.CAPTION_KEY, "exclusive"]]
         classes = self.release.classes
         return all_scores(
@@ -281,6 +290,7 @@ class Release:
 
 def package_version(name: str) -> str:
     """Return the version of a package, or of a checkout of compclip that is not installed."""
+    # An installed compclip has metadata, but no project file beside it.
     project = ROOT / "pyproject.toml"
     if name == PACKAGE and project.is_file():
         return tomllib.loads(project.read_text())["project"]["version"]

@@ -173,7 +173,10 @@ def environment() -> Environment:
     lines = info.read_text().splitlines() if info.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     model = models[0] if models else platform.processor()
-    values = {"machine": platform.machine(), "processor": " ".join(model.split()) or "unknown"}
+    values = {"machine": platform.machine()}
+    # A line of printable characters, as ``Line`` expects.
+    values["processor"] = " ".join(model.split()) or "unknown"
+    # The other fields are packages.
     for name in [*Environment.__annotations__][2:]:
         values[name] = package_version(name)
     return Environment(**values)  # type: ignore[typeddict-item]
@@ -181,6 +184,7 @@ def environment() -> Environment:
 
 def look(name: str) -> str:
     """Return what names that look alike have in common."""
+    # Compatible characters, such as full-width letters, are one.
     folded = unicodedata.normalize("NFKC", name).casefold()
     for text, similar in LOOK_ALIKE.items():
         folded = folded.replace(text, similar)
@@ -194,7 +198,8 @@ def check_name(where: object, name: str, release: Release) -> None:
         for composition in release.parts.values()
         for control in composition.contents.generators
     }
-    control = control_by_look.get(look(name))
+    name_look = look(name)
+    control = control_by_look.get(name_look)
     fault = f"{name} looks like {control}, a control"
     if name == control:
         fault = f"{name} is a control of the release"
@@ -244,6 +249,7 @@ def _check_images(where: str, submitted: SubmittedComposition, composition: Rele
     images = submitted.images
     fault = f"images of {len(images)} prompts, expected {len(names)}: {COUNTS_AS_WRONG}"
     require(set(images) == names, where, fault, "submit again")
+    # A few images may be equal by chance, as blank ones are.
     digests = prompts["file_name"].map(images)
     made = digests.where(~digests.isin(FAILED))
     # An image that is equal to that of another text was not drawn from both texts.
@@ -317,8 +323,10 @@ def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> Submit
     controls = {}
     values = {}
     for name, scores in scored.items():
-        values[name] = json_values(scores.table[[*MEASURED]].to_dict("list"))
+        columns = scores.table[[*MEASURED]].to_dict("list")
+        values[name] = json_values(columns)
         for summary in scores.summaries:
+            # test_seen has two summaries, of all prompts and of the swapped ones.
             key = control_key(summary["set"], summary["prompts"])
             controls[key] = {control: summary[control] for control in CONTROLS}
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
@@ -332,10 +340,11 @@ def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) ->
     if split == "test_swapped":
         pairs = prompts["pair"].tolist()
         weights = balance.weights(pairs, composition.rules.cut(pairs))
-    # A prompt has its own adjective, and one more for each variant.
+    # The judge chooses among the prompt's own adjective and those of its variants.
     entry, _ = variants_of_entries(prompts, split, composition.tables["variants"])
+    variants = np.bincount(entry, minlength=len(prompts))
+    table["adjectives"] = variants + 1
     table["weight"] = np.round(weights, DECIMALS)
-    table["adjectives"] = np.bincount(entry, minlength=len(prompts)) + 1
     types = {name: column.dtype for name, column in SCORES.columns.items()}
     return table[[*SCORES.columns]].astype(types)
 
@@ -401,4 +410,6 @@ def figures_of(
         scores.append(compare_submissions(composition, submissions, controls).scores)
     table = pd.concat(scores, ignore_index=True)
     rows = table[table["generator"] == name]
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    # JSON has no NaN; objects, because columns of numbers have no None.
+    values = rows.astype(object).where(rows.notna(), None)
+    return values.to_dict("records")

@@ -42,7 +42,8 @@ def _figures(
 ) -> list[tuple[str, str]]:
     """Return the title and the data URI of each figure."""
     seed = composition.release.contents.seed
-    pairs = tables.pairs[tables.pairs["generator"] == submission.name]
+    is_submitted = tables.pairs["generator"] == submission.name
+    pairs = tables.pairs[is_submitted]
     figures = {
         "What is composed of held-out pairs": draw_composed(tables.scores, seed),
         "Adjective accuracy by held-out pair": draw_pairs(pairs, seed),
@@ -51,7 +52,9 @@ def _figures(
     embedded = []
     for title, figure in figures.items():
         save(figure, file, title)
-        embedded.append((title, data_uri(file.read_bytes())))
+        # The page is a single file.
+        uri = data_uri(file.read_bytes())
+        embedded.append((title, uri))
     return embedded
 
 

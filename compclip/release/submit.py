@@ -105,6 +105,7 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
         else:
             digests[name] = sha256(files[name])
             paths[name] = str(files[name])
+    # A digest stands for an image; the manifest has its status instead.
     status = names.map(digests).where(~names.isin(paths), "ok")
     manifest = prompts[KEYS].assign(path=names.map(paths), status=status)
     return Pictures(manifest, digests, sizes)
@@ -125,6 +126,7 @@ def check_pictures(
     accepted.
     """
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
+    # By default, a submission with missing images is likely a mistake.
     counts = f"{len(lacking)} of {len(pictures.digests)} images of {composition}"
     fault = f"{counts} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
@@ -166,7 +168,9 @@ def score_part(
     )
     variants = composition.tables["variants"]
     variants = variants[variants["split"].isin(splits)]
-    captions = set[str]().union(*(entry_set.texts for entry_set in sets))
+    captions = set[str]()
+    for entry_set in sets:
+        captions |= entry_set.texts
     # Sorted, since a set has no fixed order, and other batches round differently.
     embed = texts([*sorted(captions), *variants["text"]])
     adjustment = composition.adjustment(judge)
@@ -189,6 +193,7 @@ def score_parts(
             for (judge, released), embedder in zip(judges.items(), embedders, strict=True):
                 log.info("%s: judge %s", name, judge)
                 folder = release.folder / released.folder
+                # Scores by another judge would not be comparable.
                 actual_hash = embedder.judge.hash
                 fault = f"its hash is {actual_hash}, not {released.hash} as in the release"
                 require(actual_hash == released.hash, folder, fault, DOWNLOAD)
@@ -209,6 +214,7 @@ def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) 
             images=pictures[name].digests,
             judges=scores[name],
         )
+    # Anyone can compute these figures from the scores; ``compclip verify`` does.
     figures = figures_of(release, command.name, scores)
     return Submission(
         name=command.name,

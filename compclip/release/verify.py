@@ -116,6 +116,7 @@ def _rank_faults(composition: ReleasePart, table: pd.DataFrame) -> Faults:
     tied = table["p_tied"].to_numpy()
     has_image = table["similarity"].notna().to_numpy()
     yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
+    # The exact score is a function of the two, so a submission cannot choose it.
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
     difference = np.abs(expected - table["expected_top1"].to_numpy())
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as
@@ -157,6 +158,7 @@ def wrongly_chosen(composition: ReleasePart, split: str, table: pd.DataFrame) ->
         if not has_choice[row]:
             wrong[row] = not pd.isna(chosen)
         elif first > 0:
+            # The prompt's own adjective is first, or one of those that tie.
             own_adjective = None if pd.isna(pair) else split_pair(pair)[0]
             wrong[row] = chosen != own_adjective
         else:
@@ -169,6 +171,7 @@ def set_faults(composition: ReleasePart, scores: SubmittedScores) -> Iterator[st
     first_set = dict[str, str]()
     for name, split, _ in sets_of(composition):
         first = first_set.setdefault(split, name)
+        # As plain mappings, since a TypedDict has only literal keys.
         values: Mapping[str, Any] = {**scores.values[name]}
         first_values: Mapping[str, Any] = {**scores.values[first]}
         for column in OF_SPLIT:
@@ -183,7 +186,8 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
             for fault in _inconsistent_scores(composition, judge, scores):
                 yield f"{name}, judge {judge}, {fault}"
     judges = {name: submitted.judges for name, submitted in submission.compositions.items()}
-    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
+    computed = figures_of(release, submission.name, judges)
+    yield from unequal_figures(submission.scores, computed)
 
 
 def _inconsistent_scores(
@@ -209,8 +213,8 @@ def unequal_figures(submitted: Sequence[Any], computed: list[dict[str, Any]]) ->
         yield f"scores: {len(submitted)} rows, {len(computed)} follow from the values"
         return
     for figure, expected in zip(submitted, computed, strict=True):
-        place_values = [str(expected[key]) for key in FIGURE if expected[key] is not None]
-        where = ", ".join(place_values)
+        names = [expected[key] for key in FIGURE if expected[key] is not None]
+        where = ", ".join(map(str, names))
         for key, value in expected.items():
             if not equal(figure[key], value):
                 yield f"scores: {where}: {key} is {figure[key]}, {value} follows from the values"
@@ -284,7 +288,10 @@ def unequal_images(submitted: Mapping[str, str], actual: Mapping[str, str]) -> I
     unequal = [name for name, digest in submitted.items() if digest != actual[name]]
     if unequal:
         first = unequal[0]
-        digests = f"{submitted[first][:12]} submitted, {actual[first][:12]} found"
+        # The first digits are enough to tell two digests apart.
+        submitted_digest = submitted[first][:12]
+        actual_digest = actual[first][:12]
+        digests = f"{submitted_digest} submitted, {actual_digest} found"
         yield f"{len(unequal)} images are not those submitted, the first {first}: {digests}"
 
 
@@ -379,7 +386,8 @@ def main(command: VerifySubmission) -> None:
 def record_submission(record: Path, file: Path, release: Release, submission: Submission) -> None:
     """Add a verified submission to the record."""
     submissions = read_verified(record) if record.exists() else {}
-    verified = VerifiedSubmission(name=submission.name, release=release.digest)
-    submissions[sha256(file)] = verified
+    # By the file's digest, so that a changed submission is not taken for a verified one.
+    digest = sha256(file)
+    submissions[digest] = VerifiedSubmission(name=submission.name, release=release.digest)
     contents = {digest: submission.model_dump() for digest, submission in submissions.items()}
     write_json(contents, record)

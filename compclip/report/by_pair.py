@@ -47,9 +47,11 @@ def _drawn_by_pair(estimates: Estimates | None) -> dict[tuple[str, str, str], fl
     if estimates is None:
         return drawn
     for generator, skills in estimates.skills.items():
+        # Only recognized pairs have a row.
         rows = skills.by_pair[["split", "pair", "drawn"]]
         for split, pair, fraction in rows.itertuples(index=False):
-            drawn[generator, split, pair] = fraction
+            key = (generator, split, pair)
+            drawn[key] = fraction
     return drawn
 
 
@@ -63,6 +65,7 @@ def pair_rows(scores: Sequence[Scored], estimates: Estimates | None) -> Iterator
         row_head |= {key: score.summary[key] for key in ("dataset", "composition", "generator")}
         row_head["split"] = score.split
         measured = [_columns(values_of(score, measure), measure) for measure in COMPARED]
+        # Entries without a pair are in no group.
         for pair, entries in score.entries.groupby("pair"):
             row = row_head | {
                 "pair": pair,

@@ -63,7 +63,9 @@ def compare_values(difference: Values) -> Row:
         ends=(-1.0, 1.0),
     )
     row: Row = {name: getattr(estimate, name) for name in (*ENDS, "p")}
-    return row | {"difference": estimate.value, "n": len(difference)}
+    row["difference"] = estimate.value
+    row["n"] = len(difference)
+    return row
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class _MeasureValues:
 
     def rows(self) -> Iterator[Row]:
         """Yield the differences of all pairs of generators, by split."""
+        # In the config's order, without repeats.
         generators = list(dict.fromkeys(generator for generator, _ in self.every))
         for split in TESTS:
             served = [name for name in generators if (name, split) in self.every]
@@ -100,9 +103,10 @@ class _MeasureValues:
 def adjust_primary(rows: Sequence[Row]) -> None:
     """Set ``p_holm`` of the primary comparisons of one measure, which are one family."""
     family = [row for row in rows if row["family"] == "primary" and row["p"] is not None]
-    adjusted = holm([row["p"] for row in family])
+    p_values = [row["p"] for row in family]
+    adjusted = holm(p_values).tolist()
     for row, p_value in zip(family, adjusted, strict=True):
-        row["p_holm"] = float(p_value)
+        row["p_holm"] = p_value
 
 
 def comparisons(scores: Sequence[Scored]) -> list[Row]:

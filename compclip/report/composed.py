@@ -53,7 +53,9 @@ def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
     for judge in range(len(first_score.by_judge)):
         tables = [score.by_judge[judge].assign(split=split) for split, score in scores.items()]
         judge_scores = pd.concat(tables, ignore_index=True)
+        # In the order of the prompts, so that all generators' choices are of the same rows.
         rows = prompts[PROMPT_KEY].merge(judge_scores, on=PROMPT_KEY, how="left")
+        # A missing image counts as wrong.
         first.append(rows["adjective_first"].fillna(0.0).to_numpy(float))
         chosen.append(rows["adjective_chosen"].astype(object).to_numpy())
     names = np.stack(chosen, axis=1)
@@ -76,8 +78,10 @@ def anchor_scores(
     for split, generators in anchors.items():
         # No generator has an empty name.
         keys = [(generator or "", split) for generator in generators]
-        if all(key in main for key in keys):
-            scores[split] = main[keys[anchor]]
+        has_both = all(key in main for key in keys)
+        if has_both:
+            key = keys[anchor]
+            scores[split] = main[key]
     return scores
 
 
@@ -88,8 +92,9 @@ def _with_all_draws(score: Scored, matched: Scored) -> Scored:
         # A matched score repeats the first draws.
         return pd.concat([table, further]).drop_duplicates(ENTRY, ignore_index=True)
 
-    by_judge = map(joined, score.by_judge, matched.by_judge)
-    return replace(score, entries=joined(score.entries, matched.entries), by_judge=tuple(by_judge))
+    entries = joined(score.entries, matched.entries)
+    by_judge = tuple(map(joined, score.by_judge, matched.by_judge))
+    return replace(score, entries=entries, by_judge=by_judge)
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,7 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
         anchors: reference and usual pair of each split.
     """
     seen_split = TESTS[0]
+    # The scale is over all draws of matched pairs, which the scores of all seen prompts leave out.
     main = {(score.generator, score.split): score for score in scores if score.main}
     matched_scores = {score.generator: score for score in scores if score.matched}
     for generator, matched in matched_scores.items():
@@ -135,6 +141,7 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
             main[generator, seen_split] = _with_all_draws(seen_score, matched)
     reference = anchor_scores(main, anchors, REFERENCE)
     usual = anchor_scores(main, anchors, USUAL_PAIR)
+    # What is composed is relative to seen pairs, so these are needed beside a held-out split.
     if seen_split not in reference or len(reference) < 2:
         return None
     # Only prompts for which both anchors have an image place a generator on the scale.
@@ -142,7 +149,8 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
     matched_pairs = set[str]()
     for score in matched_scores.values():
         matched_pairs.update(score.entries["pair"])
-    prompts = prompts.assign(matched=prompts["pair"].isin(matched_pairs))
+    is_matched = prompts["pair"].isin(matched_pairs)
+    prompts = prompts.assign(matched=is_matched)
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
     return Measured(scale, main, [*reference])
 
@@ -195,6 +203,7 @@ def _together(skills: Mapping[str, Skills], controls: Collection[str]) -> dict[s
             ranked[name] = skill
     if len(ranked) < 2:
         return {}
+    # A level at which all intervals cover their value at once, as often as a single one.
     level = shared_level([skill.composes[HELD_OUT] for skill in ranked.values()])
     together = {}
     for name, skill in ranked.items():
@@ -207,6 +216,7 @@ def _fixed(generator: str, anchors: Anchors, served: Collection[str]) -> Skills 
     """Return the skills of a generator that is an anchor of all held-out splits that it serves:
     known by definition.
     """
+    # Not all generators serve both: there are no real images of swapped captions.
     held_out = [split for split in served if split in HELDOUT_SPLITS]
     if not held_out:
         return None
@@ -225,17 +235,21 @@ def rows_of(skills: Skills, measure_end: str = "") -> Iterator[tuple[str, str, R
     is_plain = measure_end == ""
     if is_plain and skills.seen:
         yield TESTS[0], "draws_seen_pairs", _columns(skills.seen, None)
+    measure = f"composes{measure_end}"
     for split, fraction in skills.held_out.items():
         if is_plain:
             yield split, "draws_held_out_pairs", _columns(fraction, None)
-        yield split, f"composes{measure_end}", _columns(skills.composes[split], skills.why)
+        yield split, measure, _columns(skills.composes[split], skills.why)
+    # A row without a value has the reason.
     if not skills.held_out:
-        yield HELD_OUT, f"composes{measure_end}", {"note": skills.why}
+        yield HELD_OUT, measure, {"note": skills.why}
 
 
 def _columns(fraction: Fraction, note: str | None) -> Row:
     columns: Row = {name: getattr(fraction, name) for name in ENDS}
-    columns |= {"value": fraction.value, "note": note}
+    columns["value"] = fraction.value
+    columns["note"] = note
     # A value that is fixed by definition is of no prompts.
-    columns |= {"n": fraction.prompts or None, "pairs": fraction.pairs or None}
+    columns["n"] = fraction.prompts or None
+    columns["pairs"] = fraction.pairs or None
     return columns

@@ -75,6 +75,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
 
 def _mark_reference(axes: Axes, table: pd.DataFrame, reference: str) -> None:
     """Mark the reference's score in the row of each other generator on the same split."""
+    # Its own rows need no mark.
     is_other = table["generator"] != reference
     # Each generator's heading moves the rows below it down by one.
     headings = (table["generator"] != table["generator"].shift()).cumsum()
@@ -134,6 +135,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
     axes = figure.subplots()
     axes.set_title("composes, %")
     for edge in REGIONS:
+        # The regions that verdicts name.
         axes.axhline(100 * edge, color=GRAY, linewidth=0.8, linestyle=":")
     ends = [
         100 * skill.composed[end]
@@ -160,6 +162,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
 def _draw_skill(axes: Axes, skill: _Skill, look: tuple[str, str, str]) -> None:
     """Draw a generator's point and intervals; ``look``: its label, color and mark."""
     label, color, mark = look
+    # In percent.
     x = 100 * skill.seen["value"]
     y = 100 * skill.composed["value"]
     # The interval for new pairs is thin, that for the same pairs and judges thick.
@@ -204,6 +207,7 @@ def _pair_lines(rows: pd.DataFrame) -> pd.DataFrame:
     by_pair = rows.groupby("pair")
     images = by_pair["n"].transform("max").map(" ({})".format)
     names = rows["pair"].map(pair_words) + images
+    # A pair's place is the same for all generators.
     mean = by_pair["adjective_accuracy"].transform("mean")
     rows = rows.assign(row=names, mean=mean).sort_values(["mean", "pair"], kind="stable")
     ends = [f"adjective_accuracy{end}" for end in ("", "_low", "_high")]
@@ -217,6 +221,7 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
     training = trainings[0]
     if "loss" not in training:
         return empty("The judge was used without training (epochs: 0).")
+    # Named after the test splits.
     retrievals = [column for column in training if column.startswith("retrieval")]
     rows = 2 if retrievals else 1
     figure = Figure(figsize=(WIDTH, 1.5 * rows))
@@ -234,10 +239,12 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
                 label=label,
             )
     panels[0].set(title="contrastive loss, mean of the epoch")
+    # From 0, so that a small decrease does not look like a large one.
     panels[0].set_ylim(bottom=0)
     if retrievals:
         panels[1].set(title="test images whose caption is first of 100, %", ylim=(0, 100))
     panels[-1].set_xlabel("epoch")
     panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    steps = f"{int(training['step'].max()):,} steps in {len(training)} epochs"
+    last_step = int(training["step"].max())
+    steps = f"{last_step:,} steps in {len(training)} epochs"
     return finish(figure, f"n = {steps}; {len(trainings)} judges; seed {seed}")

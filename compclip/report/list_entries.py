@@ -52,12 +52,14 @@ def list_entries(
     """
     keys = prompts[KEYS].itertuples(index=False, name=None)
     row_by_key = {key: row for row, key in enumerate(keys)}
-    columns = {
-        "image": prompts["image_id"].tolist(),
-        "split": prompts["split"].map(SPLIT_NAMES).tolist(),
-        "pair": [pair_words(pair) if isinstance(pair, str) else "" for pair in prompts["pair"]],
-        "text": marked_prompts(prompts, swapped, pairs),
-    }
+    # A list for each column, which is smaller in JSON than an object for each row.
+    columns: dict[str, list[Any]] = {"image": prompts["image_id"].tolist()}
+    columns["split"] = prompts["split"].map(SPLIT_NAMES).tolist()
+    # A prompt without a pair has NaN.
+    pair_names = prompts["pair"]
+    columns["pair"] = [pair_words(pair) if isinstance(pair, str) else "" for pair in pair_names]
+    columns["text"] = marked_prompts(prompts, swapped, pairs)
+    # One generator in memory at a time.
     generators = {images.name: _image_columns(images, row_by_key) for images in generated}
     return {"prompts": columns, "generators": generators}
 
@@ -72,13 +74,13 @@ def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> di
     # Each distractor ranks higher with p_beaten, and ties are broken at random.
     rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
     keys = rows[KEYS].itertuples(index=False, name=None)
-    return {
-        "prompt": [row_by_key[key] for key in keys],
-        "path": rows["path"].str.slice(len(prefix)).tolist(),
-        "hits": rows["hits"].tolist(),
-        # The number of judges that choose the prompt's own adjective; -1 if there is no other.
-        "right": rows["right"].where(rows["adjectives"] > 1, -1).tolist(),
-        "rank": rank.round(1).tolist(),
-        "prefix": prefix,
-        "candidates": candidates,
-    }
+    columns: dict[str, Any] = {"prompt": [row_by_key[key] for key in keys]}
+    columns["path"] = rows["path"].str.slice(len(prefix)).tolist()
+    columns["hits"] = rows["hits"].tolist()
+    # The number of judges that choose the prompt's own adjective; -1 if there is no other.
+    has_variants = rows["adjectives"] > 1
+    columns["right"] = rows["right"].where(has_variants, -1).tolist()
+    columns["rank"] = rank.round(1).tolist()
+    columns["prefix"] = prefix
+    columns["candidates"] = candidates
+    return columns

@@ -66,11 +66,13 @@ def make_table(
         pair_rows += by_pair.pair_rows(composition.scores, estimates)
     columns = MEASUREMENTS.columns
     types = {name: column.dtype for name, column in columns.items() if column.dtype != "str"}
-    scores = with_decimals(pd.DataFrame(rows, columns=[*columns]).astype(types))
+    # Rows have only the columns that say something; all others become missing values.
+    scores = pd.DataFrame(rows, columns=[*columns]).astype(types)
     compared = pd.DataFrame(comparison_rows, columns=comparisons.COMPARISON_COLUMNS)
     pairs = pd.DataFrame(pair_rows, columns=by_pair.PAIR_COLUMNS)
     # Without any note, pandas does not take their column for texts.
-    return Tables(scores.astype({"note": "str"}), with_decimals(compared), with_decimals(pairs))
+    scores = with_decimals(scores).astype({"note": "str"})
+    return Tables(scores, with_decimals(compared), with_decimals(pairs))
 
 
 def measurements(
@@ -82,6 +84,7 @@ def measurements(
     if estimates:
         yield from _estimate_rows(composition.scores, estimates)
     row_head = {name: composition.scores[0].summary[name] for name in ("dataset", "composition")}
+    # These depend on no judge, and the last two on no generator, so their columns stay empty.
     without_judge = chain(
         _fid_rows(composition.fids),
         _ceiling_rows(composition.variants),
@@ -231,21 +234,22 @@ def _fid_rows(fids: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     for generator, splits in fids.items():
         for split, distances in splits.items():
             row_head = {"generator": generator, "split": split}
-            yield row_head | {
-                "measure": "fid",
-                "value": distances["fid"],
-                "n": distances["generated"],
-            }
+            columns = {"value": distances["fid"], "n": distances["generated"]}
+            yield row_head | {"measure": "fid"} | columns
+            # Only swapped images are balanced; how many are left is not recorded.
             if "balanced" in distances:
-                yield row_head | {"measure": "fid_balanced", "value": distances["balanced"]}
+                columns = {"value": distances["balanced"]}
+                yield row_head | {"measure": "fid_balanced"} | columns
 
 
 def _ceiling_rows(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the accuracy of a choice among the adjectives that captions of an image state."""
     for split, counts in variants.items():
         ceiling = counts["ceiling"]
+        # None without prompts that have variants, kept or stated.
         if ceiling is not None:
-            yield {"split": split, "measure": "adjective_accuracy_ceiling", "value": ceiling}
+            columns = {"measure": "adjective_accuracy_ceiling", "value": ceiling}
+            yield {"split": split} | columns
 
 
 def _divergence_rows(divergence: pd.DataFrame) -> Iterator[Row]:
@@ -253,13 +257,10 @@ def _divergence_rows(divergence: pd.DataFrame) -> Iterator[Row]:
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
             row = divergences.measured(divergence, definition, split, "prompts")
+            # Subgraphs are measured only if the config asks for them.
             if row:
-                yield {
-                    "split": split,
-                    "measure": measure,
-                    "value": row[column],
-                    "n": row["test"],
-                }
+                columns = {"value": row[column], "n": row["test"]}
+                yield {"split": split, "measure": measure} | columns
 
 
 def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
@@ -290,12 +291,13 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the main R-precision by generator and split, in percent with two decimals."""
-    values: dict[str, dict[str, float]] = {}
-    r_precision = of_measure(main_rows(scores), "r_precision")
-    for row in r_precision.dropna(subset="value").itertuples():
+    metrics_by_generator: dict[str, dict[str, float]] = {}
+    rows = of_measure(main_rows(scores), "r_precision")
+    for row in rows.dropna(subset="value").itertuples():
         split = row.split.removeprefix("test_")
-        values.setdefault(row.generator, {})[split] = round(100 * row.value, 2)
-    return values
+        percentages = metrics_by_generator.setdefault(row.generator, {})
+        percentages[split] = round(100 * row.value, 2)
+    return metrics_by_generator
 
 
 def as_csv(table: pd.DataFrame) -> str:

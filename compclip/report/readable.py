@@ -71,21 +71,26 @@ def _cell(
         return None
     measure = MEASURES[name]
     value = measure.text(row["value"])
+    # Only sampled scores have a deviation, and no interval.
     deviation = rows.get((split, f"{name}_sd"))
     if deviation:
         return TableCell(value, f"± {measure.text(deviation['value'])}")
-    ends = interval(row[f"{pairs}_pairs_low"], row[f"{pairs}_pairs_high"])
+    low = row[f"{pairs}_pairs_low"]
+    high = row[f"{pairs}_pairs_high"]
+    # The interval of one comparison among many may exclude 0 by chance.
     differs = row.get("family") == "primary" and row["p_holm"] < ALPHA
-    return TableCell(value, ends, bool(differs))
+    return TableCell(value, interval(low, high), bool(differs))
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], note: str = "") -> View:
     """Return a view with a line per generator. ``columns``: places in ``rows``, by heading."""
     lines = []
-    for generator, values in pivot(rows).items():
+    by_generator = pivot(rows)
+    for generator, values in by_generator.items():
         cells = [_cell(values, key) for key in columns.values()]
         lines.append(Line(generator, cells))
-    return View(title, "generator", list(columns), lines, note)
+    headings = list(columns)
+    return View(title, "generator", headings, lines, note)
 
 
 def balances(trained: pd.DataFrame) -> bool:
@@ -95,7 +100,9 @@ def balances(trained: pd.DataFrame) -> bool:
     swapped = trained[trained["split"] == "test_swapped"].set_index("generator")
     plain = of_measure(swapped, "r_precision")["value"]
     balanced = of_measure(swapped, "r_precision_balanced")["value"]
-    return bool((plain.loc[balanced.index] != balanced).any())
+    # A generator without images of swapped captions has no balanced score.
+    differs = plain.loc[balanced.index] != balanced
+    return bool(differs.any())
 
 
 def score_views(
@@ -105,16 +112,17 @@ def score_views(
     files.
     """
     trained = main_rows(scores)
-    by_trained = [_score_view(scores, trained, name) for name in COMPARED]
-    by_oracle = [_oracle_view(scores, trained, name) for name in COMPARED]
-    return {
-        "composed": [composed_view(trained)],
-        "scores": [view for view in by_trained if view.lines],
-        "oracle": [view for view in by_oracle if view.lines],
-        "other": _other_views(scores, trained),
-        "fid": [_fid_view(scores, fids)] if fids else [],
-        "between": [_between(comparisons)],
-    }
+    views = {"composed": [composed_view(trained)], "scores": [], "oracle": []}
+    for name in COMPARED:
+        by_trained = _score_view(scores, trained, name)
+        by_oracle = _oracle_view(scores, trained, name)
+        # Only drawn scenes have an oracle.
+        views["scores"] += [by_trained] if by_trained.lines else []
+        views["oracle"] += [by_oracle] if by_oracle.lines else []
+    views["other"] = _other_views(scores, trained)
+    views["fid"] = [_fid_view(scores, fids)] if fids else []
+    views["between"] = [_between(comparisons)]
+    return views
 
 
 def _columns_of_splits(measure: str) -> dict[str, Place]:
@@ -137,8 +145,11 @@ def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
     if len(matched):
         columns["seen, matched"] = ("matched", name)
     columns |= _balanced_column(trained, name)
-    chance = span(of_measure(trained, f"{name}_chance")["value"], percent)
-    blind = span(of_measure(trained, measure.blind)["value"], percent)
+    # Both may differ between splits and generators, so each is a range.
+    chances = of_measure(trained, f"{name}_chance")["value"]
+    blind_scores = of_measure(trained, measure.blind)["value"]
+    chance = span(chances, percent)
+    blind = span(blind_scores, percent)
     note = NOTES[name].format(chance=chance, blind=blind)
     note = f"{measure.definition} {note}{ceiling_note(scores, name)}"
     return _by_split(measure.title, pd.concat([trained, matched]), columns, note)
@@ -221,8 +232,9 @@ def _whole_percent(row: Row | None) -> TableCell | None:
     """Return a value in whole percent with its interval for the same pairs."""
     if row is None or pd.isna(row["value"]):
         return None
+    value = percent(row["value"], 0)
     ends = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
-    return TableCell(percent(row["value"], 0), ends)
+    return TableCell(value, ends)
 
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
@@ -235,7 +247,7 @@ def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
         for distances in fids.values()
         if split in distances
     ]
-    # Generators of equal numbers of images share a note.
+    # Generators with equally many images share a note.
     notes = "; ".join(dict.fromkeys(sizes))
     note = (
         f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
@@ -247,6 +259,7 @@ def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
 def _between(comparisons: pd.DataFrame) -> View:
     """Return the view of differences between generators."""
     rows = of_kind(comparisons, "generators", "both_made")
+    # ``_cell`` shows the value of any row.
     rows = rows.assign(value=rows["difference"])
     lines = [_difference_line(row) for row in rows.to_dict("records")]
     columns = ["score", "split", "points", "p (Holm)", "n"]
@@ -274,9 +287,11 @@ def _divergence_view(divergence: pd.DataFrame) -> View:
     """Return the view of how far the prompts of each split diverge from train."""
     lines = []
     for name, values in divergence_lines(divergence, "prompts"):
-        cells = [
-            TableCell(f"{cell.value} (random {cell.interval})") if cell else None for cell in values
-        ]
+        cells: list[TableCell | None] = []
+        for cell in values:
+            # Here, the interval is that of random divisions of the same sizes.
+            text = f"{cell.value} (random {cell.interval})" if cell else ""
+            cells.append(TableCell(text) if cell else None)
         lines.append(Line(name, cells))
     splits = [SPLIT_NAMES[split] for split in TESTS]
     note = divergence_note(divergence)
@@ -288,8 +303,9 @@ def span(values: pd.Series, text: Callable[[Any], str]) -> str:
     numbers = values.dropna()
     if numbers.empty:
         return NONE
+    ends = (text(numbers.min()), text(numbers.max()))
     # Ends that round to the same text are one.
-    return " to ".join(dict.fromkeys(map(text, (numbers.min(), numbers.max()))))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def error_note(trained: pd.DataFrame) -> str:
@@ -315,11 +331,11 @@ def error_note(trained: pd.DataFrame) -> str:
 
 def _balance_remark(balance: Mapping[str, Any]) -> str:
     """Return which pairs balancing reduces, or why none."""
-    cuts = [
-        f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}"
-        for pair, n in balance["cut"].items()
-        if n["kept"] < n["of"]
-    ]
+    cuts = []
+    for pair, n in balance["cut"].items():
+        # A dominant pair may be below the cap.
+        if n["kept"] < n["of"]:
+            cuts.append(f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}")
     if cuts:
         effect = f"balancing reduces {', '.join(cuts)}"
     elif balance["cut"]:
@@ -400,7 +416,9 @@ def _notes_on_generators(summaries: Sequence[Mapping[str, Any]]) -> Iterator[str
             if score["distractors"] != "original":
                 name += f", {score['distractors']} distractors"
             for remark in _remarks(score, summary["candidates"]):
-                generators.setdefault(f"{name}: {remark}", []).append(summary["generator"])
+                # Generators with the same remark share a note.
+                names = generators.setdefault(f"{name}: {remark}", [])
+                names.append(summary["generator"])
     for text, names in generators.items():
         yield f"{', '.join(dict.fromkeys(names))}; {text}"
 
@@ -480,13 +498,13 @@ def to_read(results: Results) -> Readable:
     cautions = missing_lines(results.summaries)
     for name in results.unchecked:
         cautions.append(f"{name}: texts not checked, since its folder has no manifest.jsonl.")
-    by_generator = verdicts.verdicts(
-        scores, results.anchors, results.health.is_fit, results.training_data
-    )
+    is_fit = results.health.is_fit
+    by_generator = verdicts.verdicts(scores, results.anchors, is_fit, results.training_data)
     lines = [verdict.line for verdict in by_generator] or [verdicts.none_line(results.anchors)]
     views = score_views(scores, results.comparisons, results.fids)
     divergence = _divergence_view(results.divergence)
     views["divergence"] = [divergence] if divergence.lines else []
+    # The bias check is always named, since verdicts depend on it.
     composition_notes = [*notes(trained, results.summaries), results.health.line]
     optional_notes = (results.health.unrecognized_line, heldout_note(results.heldout))
     composition_notes += filter(None, optional_notes)

@@ -18,6 +18,7 @@ def main_rows(
     """Return the rows of scores.parquet that represent a split: all trained judges or the oracle,
     all prompts.
     """
+    # Subsets of test_seen have rows of their own, which would count its prompts twice.
     is_subset = (scores["split"] == "test_seen") & scores["prompts"].isin(PARTS_OF_SEEN)
     by_judge = scores["judge"] == ORACLE if oracle else by_all_judges(scores)
     return scores[~is_subset & by_judge & (scores["distractors"] == distractors)]
@@ -43,7 +44,8 @@ def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
     table: dict[str, dict[Place, Row]] = {}
     for record in rows.to_dict("records"):
         row = {str(column): value for column, value in record.items()}
-        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = row
+        by_place = table.setdefault(row["generator"], {})
+        by_place[row["split"], row["measure"]] = row
     return table
 
 

@@ -34,7 +34,8 @@ def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
     """Yield the kinds that loading skipped. ``summary``: dataset.json."""
     for name, value in summary.items():
         # Other entries of dataset.json are not about skipped data.
-        if isinstance(value, dict) and {"count", "names"} <= set(value):
+        is_skipped = isinstance(value, dict) and {"count", "names"} <= set(value)
+        if is_skipped:
             kind = name.replace("_", " ")
             yield SkippedLine(kind, value["count"], names=value["names"])
 

@@ -96,6 +96,7 @@ def scores_of(
         entries = all_draws[~is_further(table)]
         if set_summary["split"] == "test_seen" and set_summary["prompts"] == "swapped":
             entries = entries[are_among(entries, swapped, CAPTION_KEY)]
+        # Tables and summaries of different runs may be in the same folder.
         if len(entries) != set_summary["judged"]:
             fault = f"{len(entries)} entries, but summary.json counts {set_summary['judged']}"
             raise UserError(f"{summary['generator']}, {set_summary['set']}: {fault}; score again")
@@ -104,6 +105,7 @@ def scores_of(
             # The image before another swap may show the new pair, too.
             entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY)
         scores.append(Scored(set_summary, summary, entries, (entries,)))
+        # Without a pair, a prompt cannot be matched.
         if (set_summary["split"], set_summary["prompts"]) == ("test_seen", "pairs"):
             of_pairs = all_draws[all_draws["pair"].isin(list(matched))].reset_index(drop=True)
             if len(of_pairs):
@@ -141,7 +143,9 @@ def averaged(scores: Sequence[Scored]) -> Scored:
             values = [score.set_summary.get(name) for score in scores]
             set_summary[name] = None if None in values else float(np.mean(np.array(values)))
     by_judge = tuple(score.entries for score in scores)
-    return Scored(set_summary, {**first.summary, "judge_hash": None}, first.entries, by_judge)
+    # The hash is that of one judge.
+    summary = {**first.summary, "judge_hash": None}
+    return Scored(set_summary, summary, first.entries, by_judge)
 
 
 def all_scores(
@@ -154,6 +158,7 @@ def all_scores(
         [replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()
     ]
     scores = by_judge[0]
+    # The score of a single judge is that of all judges.
     if len(by_judge) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]
         for judge_scores in by_judge:

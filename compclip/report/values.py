@@ -34,8 +34,9 @@ class Values:
         minuend_rows = self.entries.reset_index(names="a")
         subtrahend_rows = subtrahend.entries[ENTRY].reset_index(names="b")
         rows = minuend_rows.merge(subtrahend_rows, on=ENTRY)
-        differences = self.by_judge[rows["a"]] - subtrahend.by_judge[rows["b"]]
-        return Values(rows[ENTRY_COLUMNS], differences)
+        minuends = self.by_judge[rows["a"]]
+        subtrahends = subtrahend.by_judge[rows["b"]]
+        return Values(rows[ENTRY_COLUMNS], minuends - subtrahends)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -54,10 +55,12 @@ def values_of(score: Scored, measure: str, *, with_image: bool = False) -> Value
     image.
     """
     column = MEASURES[measure].entries
+    # All judges have the same entries with a value: those with variants, or all.
     has_value = score.entries[column].notna().to_numpy()
     if with_image:
         has_value = has_value & score.entries["similarity"].notna().to_numpy()
-    values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
+    columns = [table[column].to_numpy(float) for table in score.by_judge]
+    values = np.stack(columns, axis=1)  # (n, J)
     entries = score.entries.loc[has_value, ENTRY_COLUMNS].reset_index(drop=True)
     return Values(entries, values[has_value])
 
@@ -80,8 +83,12 @@ def balanced_r_precision(score: Scored) -> Row:
     """
     values = values_of(score, "r_precision")
     weights = score.entries["weight"].to_numpy()
+    # The cells are of images and pairs; judges add their own variance.
     means = values.by_judge.mean(axis=1)
     cells = crossed.cells(values.images, values.pairs, means, weights)
     by_judge = np.average(values.by_judge, axis=0, weights=weights)
     balanced = crossed.estimate(cells, by_judge)
-    return {"value": balanced.value, "new_pairs_low": balanced.low, "new_pairs_high": balanced.high}
+    columns: Row = {"value": balanced.value}
+    columns["new_pairs_low"] = balanced.low
+    columns["new_pairs_high"] = balanced.high
+    return columns

@@ -65,6 +65,7 @@ def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
     """Return why a generator gets no verdict, "" if it gets one."""
     if not pd.isna(row["note"]):
         return str(row["note"])
+    # None: the bias is unknown, which the notes say.
     if is_fit is False:
         return "the judges fail the bias check"
     if row["judges"] < 2:
@@ -81,7 +82,8 @@ def _composed_text(rows: Mapping[Place, Row], composed: Row) -> str:
             details.append(f"{SPLIT_NAMES[split]} {_estimate(row)}")
     pairs = composed["pairs"]
     details.append("" if pd.isna(pairs) else f"over {int(pairs)} recognized pairs")
-    return f"composes {_estimate(composed)} of held-out pairs ({'; '.join(details)})"
+    text = "; ".join(details)
+    return f"composes {_estimate(composed)} of held-out pairs ({text})"
 
 
 def _verdict(

@@ -45,9 +45,11 @@ def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
     sums = accuracy.groupby(adjectives).sum()
     if sums.empty:
         return MULTIPLES[0]
-    means = sums[[*MULTIPLES]].div(sums["n"], axis=0).mean()
-    # Rounded, so that the last bits do not decide.
-    return float(means.round(DECIMALS).idxmax())
+    by_adjective = sums[[*MULTIPLES]].div(sums["n"], axis=0)
+    # Over adjectives, so that a rare one counts as much as a frequent one. Rounded, so that the
+    # last bits do not decide.
+    means = by_adjective.mean().round(DECIMALS)
+    return float(means.idxmax())
 
 
 def choose_adjustment(
@@ -68,6 +70,7 @@ def choose_adjustment(
         pictures: the same for paths in ``images``.
         seed: draws the reference images.
     """
+    # Without variants, there is nothing to choose from.
     of_seen = variants.loc[variants["split"] == "test_seen", CAPTION_KEY].drop_duplicates()
     entries = real_entries(prompts, images, "test_seen").merge(of_seen)
     if entries.empty:
@@ -80,6 +83,7 @@ def choose_adjustment(
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
+    # A multiple that is chosen on a pair would favor it over held-out ones.
     without_pair = {}
     for pair in by_pair.index:
         is_other = by_pair.index != pair

@@ -128,6 +128,7 @@ def balanced_score(
         "pairs": len(cut.counts),
         "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
     }
+    # Weights balance the exact mean, a subsample the chunks.
     weights = balance.weights(pairs, cut)
     kept = balance.subsample(pairs, cut, command.seed)
     return result | score_hits(command, predictions, weights, kept)

@@ -57,10 +57,11 @@ def variants_of_entries(
     """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of
     its prompt.
     """
-    numbered_variants = variants.assign(variant=range(len(variants)))
-    in_split = numbered_variants.loc[variants["split"] == split, [*CAPTION_KEY, "variant"]]
-    numbered_entries = entries[CAPTION_KEY].assign(entry=range(len(entries)))
-    rows = numbered_entries.merge(in_split, on=CAPTION_KEY).sort_values(["entry", "variant"])
+    variant_rows = variants[["split", *CAPTION_KEY]].assign(variant=range(len(variants)))
+    variant_rows = variant_rows[variant_rows["split"] == split]
+    entry_rows = entries[CAPTION_KEY].assign(entry=range(len(entries)))
+    rows = entry_rows.merge(variant_rows, on=CAPTION_KEY)
+    rows = rows.sort_values(["entry", "variant"])
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
 
@@ -115,8 +116,10 @@ def ranked_first(of_prompts: np.ndarray, of_variants: np.ndarray, entry: np.ndar
     """
     # NaN is sorted last and is not below the prompt's similarity, so a variant with NaN wins.
     descending = np.lexsort((of_variants, entry))[::-1]
+    # The first row of each image is that of its most similar variant.
     images, first = np.unique(entry[descending], return_index=True)
     highest = descending[first]
+    # A tie is not above, so the prompt wins it.
     is_above = ~(of_variants[highest] <= of_prompts[images])
     result = np.full(len(of_prompts), -1)
     result[images[is_above]] = highest[is_above]
@@ -131,16 +134,19 @@ def with_failed(
     """
     n = len(failed)
     entry, _ = variants_of_entries(failed, split, variants)
-    wrong = choose_adjectives(np.full(n, -np.inf), np.zeros(len(entry)), entry)
+    # Any similarity is above minus infinity.
+    lowest = np.full(n, -np.inf)
+    wrong = choose_adjectives(lowest, np.zeros(len(entry)), entry)
+    adjectives = np.append(choices.adjectives, wrong.adjectives)
+    first = np.append(choices.first, wrong.first)
+    two_way = np.append(choices.two_way, wrong.two_way)
     adjusted = choices.adjusted
+    if adjusted is not None:
+        adjusted = np.append(adjusted, wrong.first)
     chosen = choices.chosen
-    return Choices(
-        adjectives=np.append(choices.adjectives, wrong.adjectives),
-        first=np.append(choices.first, wrong.first),
-        two_way=np.append(choices.two_way, wrong.two_way),
-        adjusted=None if adjusted is None else np.append(adjusted, wrong.first),
-        chosen=None if chosen is None else np.append(chosen, np.full(n, None)),
-    )
+    if chosen is not None:
+        chosen = np.append(chosen, np.full(n, None))
+    return Choices(adjectives, first, two_way, adjusted, chosen)
 
 
 def gathered(
@@ -155,7 +161,9 @@ def gathered(
         # In blocks, because the gathered rows need memory for each pair of image and text.
         for start in range(0, len(image), COMPARED_AT_ONCE):
             block = slice(start, start + COMPARED_AT_ONCE)
-            products.append(np.einsum("nd,nd->n", images[image[block]], texts[text[block]]))
+            image_block = images[image[block]]
+            text_block = texts[text[block]]
+            products.append(np.einsum("nd,nd->n", image_block, text_block))
         return np.concatenate(products)
 
     return cosines
@@ -190,10 +198,10 @@ def compare_texts(
     with_mean = gathered(mean[None], embeddings)(np.zeros_like(rows), rows)[text_row]
     names = None
     if "adjective" in variants:
-        own_adjectives = [
-            None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]
-        ]
-        names = np.array([*own_adjectives, *variants["adjective"].iloc[variant]], object)
+        # Of the prompts, then of the variants.
+        adjectives = [None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]]
+        adjectives += variants["adjective"].iloc[variant].tolist()
+        names = np.array(adjectives, object)
 
     def choices_for(multiples: np.ndarray) -> Choices:
         adjusted = of_prompts - multiples * with_mean[:n]
@@ -202,8 +210,8 @@ def compare_texts(
         if names is None:
             return choices
         best = ranked_first(adjusted, adjusted_variants, entry)
-        # ``names`` has the prompts' adjectives first, then those of the variants.
         chosen = names[np.where(best < 0, np.arange(n), n + best)]
+        # Without variants, there is no choice.
         chosen[choices.adjectives == 1] = None
         return replace(choices, chosen=chosen)
 
@@ -223,8 +231,11 @@ def adjective_choices(
     """
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
     choices_for = compare_texts(entries, split, variants, embed, images, mean)
-    choices = choices_for(np.zeros(len(entries)))
+    # Multiples of 0 leave the similarities as they are.
+    unadjusted = np.zeros(len(entries))
+    choices = choices_for(unadjusted)
     if adjustment is None:
         return choices
     multiples = adjustment.multiples(entries["pair"])
-    return replace(choices, adjusted=choices_for(multiples).first)
+    adjusted = choices_for(multiples)
+    return replace(choices, adjusted=adjusted.first)

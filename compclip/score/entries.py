@@ -68,7 +68,8 @@ def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     # A caption has one real image, however many draws it is a prompt for.
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
-    rows = rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path")
+    row_paths = rows["image_id"].map(paths)
+    rows = rows.assign(path=row_paths).dropna(subset="path")
     return rows.sort_values(ENTRY, ignore_index=True)
 
 
@@ -78,7 +79,9 @@ def set_names(splits: Iterable[str], distractors: Sequence[str]) -> Iterator[tup
         # Only swapped captions have other distractors than original captions.
         kinds = distractors if split == "test_swapped" else ["original"]
         for kind in kinds:
-            name = split if kind == "original" else f"{split}.distractors-{kind}"
+            name = split
+            if kind != "original":
+                name = f"{split}.distractors-{kind}"
             yield name, split, kind
 
 
@@ -125,26 +128,24 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     class_index, _ = image_ids.map(classes).factorize(sort=True)
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
+    # The seeds of an entry's draws depend on its key alone, not on the other entries.
     keys = list(entries[ENTRY].itertuples(index=False, name=None))
-    return Numbered(
-        Entries(text_index[:n], class_index[:n], keys),
-        make_pool(image_index, class_index[n:], text_index[n:]),
-        list(texts),
-    )
+    numbered_entries = Entries(text_index[:n], class_index[:n], keys)
+    numbered_pool = make_pool(image_index, class_index[n:], text_index[n:])
+    return Numbered(numbered_entries, numbered_pool, list(texts))
 
 
 def pool_summary(pool: Pool, classes: np.ndarray, candidates: int) -> dict[str, Any]:
     """Return the size of the pool, and for how many entries (of ``classes``, (n,)) it has too few
     captions.
     """
+    # All entries of a class have the same eligible captions: those of other classes.
     class_numbers, entries = np.unique(classes, return_counts=True)
     eligible = np.array([pool.eligible(int(number)) for number in class_numbers], dtype=int)
     # One of the candidates is the entry's own caption.
     has_too_few = eligible < candidates - 1
-    return {
-        "images": pool.images,
-        "captions": len(pool.texts),
-        "distinct": len(np.unique(pool.texts)),
-        "eligible_least": int(eligible.min()) if len(eligible) else 0,
-        "entries_with_fewer_than_candidates": int(entries[has_too_few].sum()),
-    }
+    summary = {"images": pool.images, "captions": len(pool.texts)}
+    summary["distinct"] = len(np.unique(pool.texts))
+    summary["eligible_least"] = int(eligible.min()) if len(eligible) else 0
+    summary["entries_with_fewer_than_candidates"] = int(entries[has_too_few].sum())
+    return summary

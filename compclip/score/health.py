@@ -36,9 +36,13 @@ class Health:
         rows = []
         for content in self.judges.values():
             for kind, accuracies in content["images"].items():
-                rows.append({"kind": kind} | dict(accuracies[name] or {}))
+                # None if one side has no entries.
+                values = accuracies[name] or {}
+                rows.append({"kind": kind, **values})
         columns = ["value", "same_pairs_low", "same_pairs_high", "chance"]
-        table = pd.DataFrame(rows, columns=["kind", *columns]).dropna(subset="same_pairs_low")
+        table = pd.DataFrame(rows, columns=["kind", *columns])
+        # A single image has a value, but no interval.
+        table = table.dropna(subset="same_pairs_low")
         means = table.groupby("kind")[columns].mean()
         return means.sort_values("same_pairs_low").to_dict("index")
 
@@ -74,6 +78,7 @@ class Health:
         """Return a note on health for readers of the scores."""
         means = self._means("difference")
         if means:
+            # The kind of images with the largest possible loss comes first.
             kind, worst = next(iter(means.items()))
             ends = interval(worst["same_pairs_low"], worst["same_pairs_high"])
             images = IMAGE_KINDS[kind]
@@ -111,9 +116,11 @@ class Health:
         columns = ["accuracy", "same_pairs_low", "chance"]
         # A pair without images has no accuracy.
         table = pd.DataFrame(rows, columns=["pair", *columns]).dropna(subset="accuracy")
-        means = table.groupby("pair")[columns].mean().sort_values("accuracy", kind="stable")
+        means = table.groupby("pair")[columns].mean()
+        means = means.sort_values("accuracy", kind="stable")
+        is_wrong = means["accuracy"] <= LEAST_RECOGNIZED
         by_chance = means["same_pairs_low"] <= means["chance"]
-        accuracies = means.loc[by_chance | (means["accuracy"] <= LEAST_RECOGNIZED), "accuracy"]
+        accuracies = means.loc[is_wrong | by_chance, "accuracy"]
         return {str(pair): float(accuracy) for pair, accuracy in accuracies.items()}
 
     @property

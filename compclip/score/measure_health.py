@@ -98,7 +98,8 @@ def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
     if chosen.empty:
         return {"n": 0}
     estimate = estimate_score(chosen["first"], chosen["image_class"], chosen["pair"])
-    result: dict[str, Any] = {"n": len(chosen), "pairs": chosen["pair"].nunique()}
+    result: dict[str, Any] = {"n": len(chosen)}
+    result["pairs"] = chosen["pair"].nunique()
     result["accuracy"] = estimate.value
     result |= {end: getattr(estimate, end) for end in ENDS}
     result["adjusted"] = chosen["adjusted"].mean()
@@ -113,15 +114,12 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
     """
     if a.empty or b.empty:
         return None
-    difference = compare_scores(
-        a["first"],
-        b["first"],
-        a["image_class"],
-        a["pair"],
-        b_images=b["image_class"],
-        b_pairs=b["pair"],
-    )
-    return {"value": difference.value} | {end: getattr(difference, end) for end in ENDS}
+    # Unpaired: held-out and seen pairs have different images.
+    b_names = {"b_images": b["image_class"], "b_pairs": b["pair"]}
+    difference = compare_scores(a["first"], b["first"], a["image_class"], a["pair"], **b_names)
+    result = {"value": difference.value}
+    result |= {end: getattr(difference, end) for end in ENDS}
+    return result
 
 
 @dataclass(frozen=True)
@@ -153,6 +151,7 @@ def health_entries(
         heldout: the held-out pairs.
         manifest: images drawn as asked, of seen and of swapped captions.
     """
+    # Further draws would give the prompts of matched pairs more weight.
     prompts = prompts[~is_further(prompts)]
     real = {split: real_entries(prompts, images, split) for split in REAL_SPLITS}
     by_images = {"real": real}
@@ -161,15 +160,12 @@ def health_entries(
             split: judged_entries(prompts, manifest, split)[0] for split in DRAWN_SPLITS
         }
     synonym_of = synonyms(captions, pairs)
-    return HealthEntries(
-        by_images=by_images,
-        replaced={
-            split: with_synonyms(entries, pairs, synonym_of) for split, entries in real.items()
-        },
-        classes=class_names(captions),
-        matched=matched_pairs(ranking, heldout),
-        heldout=sorted(heldout),
-    )
+    replaced = {}
+    for split, entries in real.items():
+        replaced[split] = with_synonyms(entries, pairs, synonym_of)
+    classes = class_names(captions)
+    matched = matched_pairs(ranking, heldout)
+    return HealthEntries(by_images, replaced, classes, matched, sorted(heldout))
 
 
 def measure_health(
@@ -222,6 +218,7 @@ def measure_health(
             for split, replaced in entries.replaced.items():
                 before = choices[split].first[replaced.index]
                 after = choose(replaced, split).first
+                # NaN without another adjective.
                 differences = np.abs(before - after)
                 agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)

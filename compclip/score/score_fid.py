@@ -97,6 +97,7 @@ class FidMetric:
             drawn = drawn.iloc[np.sort(stream.choice(len(drawn), MOST, replace=False))]
         if min(len(real), len(drawn)) < 2:
             return None
+        # The metric accumulates features until it is reset.
         self.metric.reset()
         self._add(real, is_real=True)
         self._add(drawn, is_real=False)
@@ -111,7 +112,9 @@ class FidMetric:
         results = Path(self.settings.results)
         for start in range(0, len(paths), FID_BATCH):
             batch = paths[start : start + FID_BATCH]
-            pixels = FID_PIXELS.read([(results / path, None) for path in batch])
+            # Whole images, without a box.
+            items = [(results / path, None) for path in batch]
+            pixels = FID_PIXELS.read(items)
             # From (n, height, width, 3) to (n, 3, height, width).
             tensor = torch.from_numpy(pixels).permute(0, 3, 1, 2)
             self.metric.update(tensor.to(self.settings.device), real=is_real)
@@ -137,6 +140,7 @@ def score_fid(
     prompts = prompts[~is_further(prompts)]
     made = manifest.query("status == 'ok'").sort_values(DRAWN_KEY)
     made = made.merge(prompts[[*DRAWN_KEY, "pair"]], on=DRAWN_KEY)
+    # One metric for all splits, since it holds the network.
     metric = FidMetric(network, settings)
     distances: dict[str, dict[str, Any]] = {}
     for split in settings.serves:

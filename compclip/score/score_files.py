@@ -73,6 +73,7 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
 
 def as_line(name: str, score: ScoreEstimate, entries: int) -> str:
     """Return a line with a score, its intervals in percent, and the number of entries."""
+    # An interval is missing for too few images or pairs.
     same_pairs = interval(score.same_pairs_low, score.same_pairs_high) or "–"
     new_pairs = interval(score.new_pairs_low, score.new_pairs_high) or "–"
     intervals = f"{same_pairs} for the same pairs, {new_pairs} for new pairs"
@@ -87,7 +88,8 @@ def main(command: ScoreFiles) -> None:
     entries = read_rows(
         command.entries, ["path", "image_id", "text"], [*NUMBERS, "class_id", "pair"]
     )
-    entries["path"] = [str(command.entries.parent / path) for path in entries["path"]]
+    folder = command.entries.parent
+    entries["path"] = [str(folder / path) for path in entries["path"]]
     captions = command.captions and read_rows(
         command.captions, ["image_id", "text"], ["caption_id", "class_id"]
     )

@@ -92,19 +92,23 @@ class Nearest:
         wins = np.bincount(wrong[wrong >= 0], minlength=self.texts)
         if not wins.any():
             return None
-        hubs = math.ceil(HUBS * len(np.unique(self.numbered.pool.texts)))
-        return float(np.sort(wins)[-hubs:].sum() / wins.sum())
+        captions = len(np.unique(self.numbered.pool.texts))
+        hubs = math.ceil(HUBS * captions)
+        wins_of_hubs = np.sort(wins)[-hubs:].sum()
+        return float(wins_of_hubs / wins.sum())
 
 
 def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     """Return a function that maps texts to their embeddings, (n, d); those of ``texts`` are kept in
     memory.
     """
-    row_by_text = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    embeddings = embedder.texts(list(row_by_text))
+    distinct = list(dict.fromkeys(texts))
+    row_by_text = {text: row for row, text in enumerate(distinct)}
+    embeddings = embedder.texts(distinct)
 
     def embed(chosen: Sequence[str]) -> np.ndarray:
         rows = [row_by_text.get(text, -1) for text in chosen]
+        # Others, such as prompts with a synonym, are encoded when they are asked for.
         return embedder.texts(chosen) if -1 in rows else embeddings[rows]
 
     return embed
@@ -119,8 +123,10 @@ def number_by_embedding(
     """
     numbered = number_set(entry_set, classes)
     embeddings, index = merge_equal(embed(numbered.texts))
-    entries = replace(numbered.entries, own=index[numbered.entries.own])
-    pool = replace(numbered.pool, texts=index[numbered.pool.texts])
+    own = index[numbered.entries.own]
+    texts = index[numbered.pool.texts]
+    entries = replace(numbered.entries, own=own)
+    pool = replace(numbered.pool, texts=texts)
     return replace(numbered, entries=entries, pool=pool), embeddings
 
 
@@ -232,6 +238,7 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
         require(is_file, "entries", fault, "correct the path")
     digests = {path: sha256(Path(path)) for path in entries["path"].unique()}
     images = entries.assign(image=entries["path"].map(digests))
+    # By content, since copies of a file have other paths.
     is_shared = images.groupby("image")["image_id"].transform("nunique") > 1
     is_repeat = images.duplicated(["image", "image_id", "text"])
     _warn_of_rows(is_shared, "have the image of another image_id")
@@ -386,7 +393,9 @@ def score_with_judge(
 def with_candidates(scoring: Scoring, entry_set: EntrySet, classes: pd.Series) -> Scoring:
     """Return the settings with the number of candidates; UserError for too few captions."""
     numbered = number_set(entry_set, classes)
-    pool = pool_summary(numbered.pool, numbered.entries.classes, candidates=2)
+    classes_of_entries = numbered.entries.classes
+    pool = pool_summary(numbered.pool, classes_of_entries, candidates=2)
+    # The entry with the fewest eligible captions decides.
     least = {entry_set.name: pool["eligible_least"]}
     candidates = bounded(scoring.candidates, least, "the captions")
     return scoring.model_copy(update={"candidates": candidates})
@@ -413,6 +422,7 @@ def embed_and_score(
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images([(Path(path), None) for path in paths], digests)
 
+        # The set is of no split of a run, and its variants are all of it.
         variants = variants.assign(split=entry_set.split)
         scored = score_images([entry_set], rules, variants, embedder.texts, images)
     return scored[entry_set.name]

@@ -132,6 +132,7 @@ def oracle_choices(
     variants = [oracle.of_variants[row] for row in variant]
     facts = _FactTable.count(scenes, [*prompts, *variants])
     n = len(prompts)
+    # The product of an image's and a text's row counts the stated facts that are true.
     counts = gathered(facts.true, facts.stated)
     of_prompts = counts(np.arange(n), np.arange(n)) / facts.sizes[:n]
     of_variants = counts(entry, np.arange(n, len(facts.sizes))) / facts.sizes[n:]
@@ -225,10 +226,12 @@ def score_by_oracle(
     def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
             return {"true_captions": None, "true_distractors": None, "ceiling": None}
+        # No caption is truer than a completely true one.
         beaten = np.zeros(len(tied))
         ceiling = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
+        is_true = judged.similarity[rows] == 1
         return {
-            "true_captions": rounded((judged.similarity[rows] == 1).mean()),
+            "true_captions": rounded(is_true.mean()),
             "true_distractors": rounded(tied[rows].mean()),
             "ceiling": rounded(ceiling[rows].mean()),
         }

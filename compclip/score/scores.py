@@ -118,6 +118,7 @@ def score_set(
         controls: maps entries with an image, (n,) booleans, to additions to the summary.
     """
     n = len(entry_set.entries)
+    # The entries without an image come last, as in the table.
     pairs = [*entry_set.entries["pair"], *entry_set.failed["pair"]]
     cut = None
     weight = np.ones(len(pairs))
@@ -137,6 +138,7 @@ def score_set(
         without_failed = replace(entry_set, failed=entry_set.failed.iloc[:0])
         summary = set_summary(rules, without_failed, numbered, table, rows, None, "swapped")
         summaries.append(summary | controls(rows[:n]))
+    # Sorted like the entries of a set without failed images.
     if len(entry_set.failed):
         table = table.sort_values(ENTRY, ignore_index=True)
     return SetScores(table, summaries, predictions(entry_set, judged, first_draws[:n]))
@@ -162,8 +164,10 @@ def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
     if with_variants.empty:
         return {"adjective": None, "adjective_chance": None, "adjective_judged": 0}
     chance = (1 / with_variants["adjectives"]).mean()
+    accuracy = with_variants["adjective_first"].mean()
+    # A blind choice among k adjectives is right with chance 1 / k.
     return {
-        "adjective": rounded(with_variants["adjective_first"].mean()),
+        "adjective": rounded(accuracy),
         "adjective_chance": rounded(chance),
         "adjective_judged": len(with_variants),
     }
@@ -196,13 +200,12 @@ def set_summary(
         summary[status] = failed.get(status, [])
     summary["pool"] = pool_summary(numbered.pool, classes, rules.candidates)
     summary["exact"] = rounded(table["expected_top1"].mean()) if len(table) else None
-    summary |= adjective_summary(table) | rules.sampled(table["hit"])
+    summary |= adjective_summary(table)
+    summary |= rules.sampled(table["hit"])
     if cut is not None:
+        # Weights balance the exact score, a subsample the sampled one.
         kept = balance.subsample(list(table["pair"]), cut, rules.seed)
-        summary["balance"] = {
-            "rule": cut.rule,
-            "pairs": len(cut.counts),
-            "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-            **rules.sampled(table.loc[kept, "hit"]),
-        }
+        counts = {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()}
+        settings = {"rule": cut.rule, "pairs": len(cut.counts), "cut": counts}
+        summary["balance"] = settings | rules.sampled(table.loc[kept, "hit"])
     return summary
