@@ -81,6 +81,7 @@ def front_matter(config: ReleaseConfig, contents: Contents) -> str:
             split = re.sub(r"\W", "_", composition)
             files.append({"split": split, "path": f"{composition}/{name}.parquet"})
         configs.append({"config_name": name, "data_files": files})
+    # Prompts are what a model draws.
     configs[0]["default"] = True
     captions = {"split": "captions", "path": "captions.parquet"}
     configs.append({"config_name": "captions", "data_files": [captions]})
@@ -102,7 +103,7 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
         prompts = read_table(folder / name / "prompts.parquet", PROMPTS)
         pairs = read_json(folder / name / "heldout.json")["pairs"]
         line: dict[str, Any] = {"name": name}
-        # In the order of the table, which is that of the splits.
+        # In the order in which the table has them.
         line["splits"] = prompts["split"].value_counts(sort=False).to_dict()
         line["heldout"] = [pair_words(pair) for pair in pairs]
         line["generators"] = composition.generators
@@ -121,6 +122,7 @@ def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
     """Return the description of a table's columns, without lists (``changes``)."""
     fields = []
     for column, values in schema.columns.items():
+        # Croissant has no type for the lists of structs in ``changes``.
         if values.dtype not in DATA_TYPES:
             continue
         # Identifiers are unique in the whole description, so they name the table, too.
@@ -150,6 +152,7 @@ def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[s
     """Return the Croissant description of the release in ``folder``: files with sha256, and columns
     of tables.
     """
+    # Sorted, so that equal releases have equal descriptions.
     paths = [path for path in folder.rglob("*") if path.is_file()]
     files = sorted(path.relative_to(folder).as_posix() for path in paths)
     record_sets = [_record_set("captions", "captions.parquet", CAPTIONS)]

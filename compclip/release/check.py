@@ -82,9 +82,11 @@ def check_part(composition: "ReleasePart") -> None:
     settings = composition.contents
     release_file = composition.folder.parent / RELEASE_FILE
     where = f"{release_file}: {composition.name}"
+    # None: the run has no such generator.
     named = {contents.reference, *chain.from_iterable(settings.anchors.values())} - {None}
     fault = "a reference or anchor is not one of its generators"
     require(named <= {*settings.generators}, where, fault, DOWNLOAD)
+    # Other tables refer to the prompts, so these come first.
     _check_prompts(composition)
     prompts = composition.tables["prompts"]
     pools = {
@@ -96,6 +98,7 @@ def check_part(composition: "ReleasePart") -> None:
     # Read the files that are not read with the scores.
     _ = composition.health, composition.matched, composition.variants
     _ = composition.divergences, composition.rules
+    # What a submission's scores are compared with.
     for judge in settings.judges:
         _check_judge(composition, judge)
         for generator in settings.generators:
@@ -121,13 +124,15 @@ def _check_prompts(composition: "ReleasePart") -> None:
 
 def _check_judge(composition: "ReleasePart", judge: str) -> None:
     """Raise UserError unless the model exists and the adjustment fits its embeddings."""
-    folder = composition.release.folder / composition.contents.judges[judge].folder
+    released = composition.contents.judges[judge]
+    folder = composition.release.folder / released.folder
     model = folder / "model.json"
     require(model.is_file(), model, "missing", DOWNLOAD)
     adjustment = composition.adjustment(judge)
     # The mean embedding of the reference images is compared with those of texts.
     model_settings = read_json(model)["model_cfg"]
     size = model_settings["embed_dim"]
+    # None: no seen prompt has variants, so nothing was chosen.
     is_whole = adjustment is None or len(adjustment.mean) == size
     file = composition.folder / "adjustments" / f"{judge}.json"
     require(is_whole, file, f"mean has not {size} numbers", DOWNLOAD)

@@ -63,6 +63,7 @@ class Leaderboard(Command):
 
 def submission_files(paths: list[Path]) -> list[Path]:
     """Return the files of submissions; UserError if one of ``paths`` has none."""
+    # Sorted, so that the page does not depend on the file system.
     files = list[Path]()
     for path in paths:
         path_files = [path] if path.is_file() else sorted(path.rglob("submission*.json"))
@@ -114,8 +115,10 @@ def lines_of(
     # Divergences are of no generator.
     rows_by_generator = pivot(main_rows(scores).dropna(subset="generator"))
     for generator, rows in rows_by_generator.items():
+        # Without an estimate, there is no verdict.
         verdict = verdict_of.get(generator, "")
-        lines.append({"name": generator, "verdict": verdict, "cells": _cells(rows)})
+        cells = _cells(rows)
+        lines.append({"name": generator, "verdict": verdict, "cells": cells})
     return lines
 
 
@@ -165,10 +168,12 @@ def leaderboard_data(
             (submission.name, submission.compositions[name].judges)
             for submission in submissions.values()
         ]
+        # All at once, since intervals of what is composed are simultaneous over the submissions.
         tables = compare_submissions(composition, by_judge)
         lines = lines_of(composition, tables.scores, training_data)
         for line in lines:
             line["control"] = line["name"] in composition.contents.generators
+            # Controls state nothing.
             line |= statements.get(line["name"], {})
         differences = differences_of(tables.comparisons)
         compositions[name] = {"lines": lines, "differences": differences}

@@ -38,7 +38,7 @@ def make_release(
         images: real images by path in ``images.parquet``; if empty, there is no archive.
     """
     with atomic_folder(to) as folder:
-        # Copies instead of links, because the release is moved and uploaded.
+        # Copies, since a release with links is refused (``check.files_in``).
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)

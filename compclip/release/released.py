@@ -88,6 +88,7 @@ class ReleasePart:
     def folder(self) -> Path:
         return self.release.folder / self.name
 
+    # Cached, because each is used by several checks and scores of the same release.
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         return {
@@ -97,6 +98,7 @@ class ReleasePart:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
+        # The images that evaluate: with ``half``, the others have trained the judges.
         settings = self.release.contents
         images = self.release.images
         return judged_images(self.tables["splits"], images, settings.train_on, settings.halves)
@@ -122,6 +124,7 @@ class ReleasePart:
     @property
     def health(self) -> Health:
         contents = {}
+        # Averaged over judges, as the scores are.
         for judge in self.contents.judges:
             file = self.folder / "health" / f"{judge}.json"
             contents[judge] = read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
@@ -168,6 +171,7 @@ class ReleasePart:
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
         """Return ``summary.json`` of a control generator, by default the first, by a judge."""
+        # Any control names the judge, so a submission takes the first one's summary.
         generator = generator or self.contents.generators[0]
         file = self.folder / "scores" / judge / generator / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
@@ -182,6 +186,7 @@ class ReleasePart:
             controls[key] = score
         # A generator may not serve all splits, but what it has must be in order, each key once.
         served = [key for key in self.summaries if key in controls]
+        # A set that is there twice, or that the release does not score, fails as well.
         is_complete = served == [*controls] and len(controls) == len(scores)
         require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
         score_tables = {
@@ -207,6 +212,7 @@ class ReleasePart:
         settings = self.release.contents
         scores = []
         for key, values in controls.items():
+            # What follows from the entries is computed again, and not read from the summary.
             entries = score_tables[key.set]
             entries = entries[~tables.is_further(entries)]
             if key.split == "test_seen" and key.prompts == "swapped":
@@ -231,6 +237,7 @@ class ReleasePart:
         """Return a generator's scores."""
         # ``exclusive`` decides which swapped prompts count in what is composed.
         swapped = self.tables["swapped"][[*tables.CAPTION_KEY, "exclusive"]]
+        # Images of a class are resampled together.
         classes = self.release.classes
         return all_scores(
             {
@@ -242,6 +249,7 @@ class ReleasePart:
     @cached_property
     def controls(self) -> list[Scored]:
         """The scores of the control generators."""
+        # All judges of one generator are averaged before the next one is read.
         result = []
         for generator in self.contents.generators:
             by_judge = {judge: self.control(judge, generator) for judge in self.contents.judges}

@@ -191,7 +191,7 @@ def look(name: str) -> str:
     return folded
 
 
-def check_name(where: object, name: str, release: Release) -> None:
+def check_name(location: object, name: str, release: Release) -> None:
     """Raise UserError if a name could be taken for that of a control of the release."""
     control_by_look = {
         look(control): control
@@ -203,29 +203,32 @@ def check_name(where: object, name: str, release: Release) -> None:
     fault = f"{name} looks like {control}, a control"
     if name == control:
         fault = f"{name} is a control of the release"
-    require(control is None, where, fault, "choose another name")
+    require(control is None, location, fault, "choose another name")
 
 
 def read_submission(file: Path, release: Release) -> Submission:
     """Read a submission for this release; UserError if it is damaged, or for a different release or
     judges.
     """
+    # The model checks types and ranges, all below whether they fit the release.
     submission = read_strictly(file, Submission, "submit again", "submission")
     scored = submission.release
     fault = (
         f"is for release {scored.name} {scored.version} ({scored.digest[:12]}), not "
         f"{release.title} ({release.digest[:12]})"
     )
+    # The digest is that of release.json, which has the digests of all other files.
     is_same = scored == release_id(release)
     require(is_same, file, fault, "give the release that was scored, or submit again")
     check_name(f"{file}: name", submission.name, release)
+    # As lists, here and below: the order of figures follows that of compositions and judges.
     is_same = [*submission.compositions] == [*release.parts]
     require(is_same, file, "other compositions than the release", "submit again")
     for name, composition in release.parts.items():
         submitted = submission.compositions[name]
-        where = f"{file}: {name}"
-        _check_images(where, submitted, composition)
-        _check_sets(where, submitted, composition)
+        location = f"{file}: {name}"
+        _check_images(location, submitted, composition)
+        _check_sets(location, submitted, composition)
     return submission
 
 
@@ -234,50 +237,49 @@ def release_id(release: Release) -> ReleaseId:
     return ReleaseId(name=contents.name, version=contents.version, digest=release.digest)
 
 
-def _check_images(where: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+def _check_images(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
     """Raise UserError unless prompts, judges and images are those of the release."""
     is_same = submitted.prompts == composition.prompts_digest
-    require(is_same, where, "prompts differ from those of the release", "submit again")
+    require(is_same, location, "prompts differ from those of the release", "submit again")
     hashes = {judge: released.hash for judge, released in composition.contents.judges.items()}
     submitted_hashes = {judge: scores.hash for judge, scores in submitted.judges.items()}
     fault = f"judges {submitted_hashes} are not those of the release, {hashes}"
-    # As lists, since their order counts, too.
     is_same = [*submitted_hashes.items()] == [*hashes.items()]
-    require(is_same, where, fault, "submit again")
+    require(is_same, location, fault, "submit again")
     prompts = composition.tables["prompts"]
     names = set(prompts["file_name"])
     images = submitted.images
     fault = f"images of {len(images)} prompts, expected {len(names)}: {COUNTS_AS_WRONG}"
-    require(set(images) == names, where, fault, "submit again")
-    # A few images may be equal by chance, as blank ones are.
+    require(set(images) == names, location, fault, "submit again")
+    # A few images may be equal, for example if they are all black (``MOST_EQUAL``).
     digests = prompts["file_name"].map(images)
-    made = digests.where(~digests.isin(FAILED))
+    image_digests = digests.where(~digests.isin(FAILED))
     # An image that is equal to that of another text was not drawn from both texts.
-    first_text = prompts["text"].groupby(made).transform("first")
-    equal = int((made.notna() & (prompts["text"] != first_text)).sum())
-    fault = f"{equal} of {made.count()} images are equal to that of another text"
+    first_text = prompts["text"].groupby(image_digests).transform("first")
+    equal = int((image_digests.notna() & (prompts["text"] != first_text)).sum())
+    fault = f"{equal} of {image_digests.count()} images are equal to that of another text"
     remedy = "draw an image for each text, and submit again"
-    require(equal <= MOST_EQUAL * made.count(), where, fault, remedy)
+    require(equal <= MOST_EQUAL * image_digests.count(), location, fault, remedy)
 
 
-def _check_sets(where: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+def _check_sets(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
     """Raise UserError unless the sets and the number of values are those of the release."""
     sets = {name: split for name, split, _ in sets_of(composition)}
     controls = [control_key(key.set, key.prompts) for key in composition.summaries]
     for judge, scores in submitted.judges.items():
-        judge_where = f"{where}: judge {judge}"
+        judge_location = f"{location}: judge {judge}"
         fault = f"sets {', '.join(scores.values)}, expected {', '.join(sets)}"
-        require([*scores.values] == [*sets], judge_where, fault)
+        require([*scores.values] == [*sets], judge_location, fault)
         fault = f"controls of {', '.join(scores.controls)}, expected {', '.join(controls)}"
-        require([*scores.controls] == controls, judge_where, fault, "submit again")
+        require([*scores.controls] == controls, judge_location, fault, "submit again")
         for name, split in sets.items():
             prompts = prompts_of(composition, split)
             values = {**scores.values[name]}
-            check_values(f"{judge_where}: {name}", values, prompts, submitted.images)
+            check_values(f"{judge_location}: {name}", values, prompts, submitted.images)
 
 
 def check_values(
-    where: str, values: Mapping[str, Any], prompts: pd.DataFrame, images: Mapping[str, str]
+    location: str, values: Mapping[str, Any], prompts: pd.DataFrame, images: Mapping[str, str]
 ) -> None:
     """Raise UserError unless all values are in range, missing images count as wrong, and chances
     are consistent.
@@ -285,21 +287,22 @@ def check_values(
     n = len(prompts)
     for name, column in values.items():
         fault = f"{name}: {len(column)} values for {n} prompts: {COUNTS_AS_WRONG}"
-        require(len(column) == n, where, fault, "submit again")
+        require(len(column) == n, location, fault, "submit again")
     table = pd.DataFrame(values, index=prompts["file_name"])
     failed = table.index.map(images).isin(FAILED)
     has_similarity = table["similarity"].notna()
+    # A prompt without variants has no chance, whether or not it has an image.
     chances = table[["hit", "adjective_first", "adjusted_first"]]
     is_wrong = chances.fillna(0).eq(0).all(axis=1)
     is_wrong &= ~has_similarity & (table[WRONG.index] == WRONG).all(axis=1)
-    _require_none(where, failed & ~is_wrong, "has no image but counts as scored")
-    _require_none(where, ~failed & ~has_similarity, "has an image but no similarity")
+    _require_none(location, failed & ~is_wrong, "has no image but counts as scored")
+    _require_none(location, ~failed & ~has_similarity, "has an image but no similarity")
 
 
-def _require_none(where: str, rows: pd.Series, fault: str) -> None:
+def _require_none(location: str, rows: pd.Series, fault: str) -> None:
     """Raise UserError for the first of ``rows``, booleans by file_name."""
     first = next(iter(rows.index[rows]), "")
-    require(not rows.any(), where, f"{first} {fault}", "submit again")
+    require(not rows.any(), location, f"{first} {fault}", "submit again")
 
 
 def sets_of(composition: ReleasePart) -> list[tuple[str, str, str]]:
@@ -336,6 +339,7 @@ def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) ->
     """Return ``tables.SCORES`` of a set, from its values and the release."""
     prompts = prompts_of(composition, split)
     table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
+    # Computed here, so that a submission cannot choose its weights.
     weights = np.ones(len(prompts))
     if split == "test_swapped":
         pairs = prompts["pair"].tolist()
@@ -351,6 +355,7 @@ def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) ->
 
 def scored_of(composition: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
+    # In the order of the release's judges: the first one names the entries of all.
     by_judge = {}
     for judge in composition.contents.judges:
         scores = judges[judge]
@@ -387,6 +392,7 @@ def compare_submissions(
     measurements = Composition(
         scores, composition.divergences, fids={}, variants=composition.variants
     )
+    # Controls are not ranked, so simultaneous intervals are over the submissions alone.
     settings = composition.contents
     chunks = composition.release.contents.scoring.chunks
     return make_table([measurements], settings.anchors, settings.generators, chunks)

@@ -21,6 +21,7 @@ def part_context(composition: ReleasePart, submission: Submission, folder: Path)
     submitted = submission.compositions[composition.name]
     health = composition.health
     tables = compare_submissions(composition, [(submission.name, submitted.judges)])
+    # The judges' health is part of the release, so all submissions have the same notes.
     notes = [health.line]
     if health.unrecognized_line:
         notes.append(health.unrecognized_line)
@@ -31,6 +32,7 @@ def part_context(composition: ReleasePart, submission: Submission, folder: Path)
         "verdicts": verdicts.verdicts(tables.scores, anchors, health.is_fit, training_data),
         "views": score_views(tables.scores, tables.comparisons, {}),
         "notes": notes,
+        # They count as wrong.
         "lacking": sum(digest in FAILED for digest in submitted.images.values()),
         "prompts": len(submitted.images),
         "figures": _figures(composition, submission, tables, folder),

@@ -96,6 +96,7 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     digests = dict.fromkeys(names, "missing")
     sizes = Counter[tuple[int, int]]()
     for name in track(names, len(names), "images checked"):
+        # Its digest stays ``missing``.
         if name not in files:
             continue
         try:
@@ -126,7 +127,6 @@ def check_pictures(
     accepted.
     """
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
-    # By default, a submission with missing images is likely a mistake.
     counts = f"{len(lacking)} of {len(pictures.digests)} images of {composition}"
     fault = f"{counts} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
@@ -166,6 +166,7 @@ def score_part(
         judged=composition.judged,
         swapped=composition.tables["swapped"],
     )
+    # A metric (``compclip.metrics``) scores one split alone.
     variants = composition.tables["variants"]
     variants = variants[variants["split"].isin(splits)]
     captions = set[str]()
@@ -189,6 +190,7 @@ def score_parts(
         judges = composition.contents.judges
         folders = [release.folder / judge.folder for judge in judges.values()]
         scores[name] = {}
+        # All judges at once, since an image is then read once for all of them.
         with open_embedders(folders, settings.batch, settings.threads, device, cache) as embedders:
             for (judge, released), embedder in zip(judges.items(), embedders, strict=True):
                 log.info("%s: judge %s", name, judge)
@@ -199,6 +201,7 @@ def score_parts(
                 require(actual_hash == released.hash, folder, fault, DOWNLOAD)
                 texts = partial(embed_once, embedder)
                 manifest = pictures[name].manifest
+                # The pictures are the user's files, which are in no table of images.
                 scored = score_part(composition, manifest, judge, texts, embedder.files)
                 scores[name][judge] = submitted_scores(released.hash, scored)
     return scores
@@ -206,6 +209,7 @@ def score_parts(
 
 def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) -> Submission:
     """Return the submission of a model's images."""
+    # Values by judge; all figures follow from them.
     scores = score_parts(release, pictures, command.device, command.cache)
     compositions = {}
     for name, composition in release.parts.items():
@@ -230,14 +234,17 @@ def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) 
 def main(command: Submit) -> None:
     from compclip.release.submission_page import write_submission_page
 
+    # A release that others wrote is checked before anything is scored.
     started = time.monotonic()
     release = open_release(command.release)
+    # Early, because scoring takes long.
     check_name("--name", command.name, release)
     pictures = all_pictures(release, command.images)
     for name, images in pictures.items():
         check_pictures(command.images, name, images, command.missing, command.sizes)
     submission = submit(release, pictures, command)
     write_text(submission.model_dump_json() + "\n", command.output)
+    # The scores are written even if drawing the page fails.
     page = command.output.with_suffix(".html")
     lines = write_submission_page(release, submission, page)
     images_scored = sum(images.sizes.total() for images in pictures.values())

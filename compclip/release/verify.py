@@ -115,14 +115,17 @@ def _rank_faults(composition: ReleasePart, table: pd.DataFrame) -> Faults:
     beaten = table["p_beaten"].to_numpy()
     tied = table["p_tied"].to_numpy()
     has_image = table["similarity"].notna().to_numpy()
-    yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
+    is_above_one = beaten + tied > 1 + SIX_DECIMALS
+    yield "p_beaten and p_tied are more than 1 together", is_above_one
     # The exact score is a function of the two, so a submission cannot choose it.
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
     difference = np.abs(expected - table["expected_top1"].to_numpy())
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as
     # much.
+    # Negated, so that NaN is far.
     is_far = ~(difference <= rules.candidates * SIX_DECIMALS)
     yield "expected_top1 does not follow from p_beaten and p_tied", has_image & is_far
+    # A sampled hit is random, but these two cases are certain.
     hit = table["hit"].to_numpy()
     yield "a hit, although all distractors rank higher", hit & (beaten == 1)
     is_certain = (table["expected_top1"] == 1).to_numpy()
@@ -139,6 +142,7 @@ def _adjective_faults(table: pd.DataFrame, column: str, *, is_scored: bool) -> F
     ties = np.round(1 / np.where(first > 0, first, 1))
     is_fraction = np.abs(first * ties - 1) < adjectives * SIX_DECIMALS
     is_possible = (first == 0) | is_fraction & (ties <= adjectives)
+    # Without another adjective, or without an adjustment, there must be no value.
     has_choice = is_scored & (adjectives > 1)
     is_wrong = np.where(np.isnan(first), has_choice, ~is_possible | ~has_choice)
     yield f"{column} is not a chance among the prompt's adjectives", is_wrong
@@ -150,15 +154,17 @@ def wrongly_chosen(composition: ReleasePart, split: str, table: pd.DataFrame) ->
     """
     variants = composition.tables["variants"]
     entry, variant = variants_of_entries(prompts_of(composition, split), split, variants)
+    # The adjectives of each entry's variants.
     offered = set(zip(entry.tolist(), variants["adjective"].iloc[variant], strict=True))
     has_choice = (table["similarity"].notna() & (table["adjectives"] > 1)).to_numpy()
     rows = zip(table["pair"], table["adjective_first"], table["adjective_chosen"], strict=True)
     wrong = np.zeros(len(table), bool)
     for row, (pair, first, chosen) in enumerate(rows):
+        # Without an image or another adjective, none is chosen.
         if not has_choice[row]:
             wrong[row] = not pd.isna(chosen)
         elif first > 0:
-            # The prompt's own adjective is first, or one of those that tie.
+            # A tie is won by the prompt (``choices.ranked_first``).
             own_adjective = None if pd.isna(pair) else split_pair(pair)[0]
             wrong[row] = chosen != own_adjective
         else:
@@ -170,6 +176,7 @@ def set_faults(composition: ReleasePart, scores: SubmittedScores) -> Iterator[st
     """Yield each contradiction between the sets of a split."""
     first_set = dict[str, str]()
     for name, split, _ in sets_of(composition):
+        # Sets of a split have the same images and variants, and differ only in their pools.
         first = first_set.setdefault(split, name)
         # As plain mappings, since a TypedDict has only literal keys.
         values: Mapping[str, Any] = {**scores.values[name]}
@@ -209,15 +216,16 @@ def _count(rows: np.ndarray) -> str:
 
 def unequal_figures(submitted: Sequence[Any], computed: list[dict[str, Any]]) -> Iterator[str]:
     """Yield each figure of a submission that differs from that computed from its values."""
+    # Rows are compared one by one, in their order in ``scores.parquet``.
     if len(submitted) != len(computed):
         yield f"scores: {len(submitted)} rows, {len(computed)} follow from the values"
         return
     for figure, expected in zip(submitted, computed, strict=True):
         names = [expected[key] for key in FIGURE if expected[key] is not None]
-        where = ", ".join(map(str, names))
+        location = ", ".join(map(str, names))
         for key, value in expected.items():
             if not equal(figure[key], value):
-                yield f"scores: {where}: {key} is {figure[key]}, {value} follows from the values"
+                yield f"scores: {location}: {key} is {figure[key]}, {value} follows from the values"
 
 
 def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
@@ -235,7 +243,7 @@ class Differences(NamedTuple):
 
 
 def unequal_values(
-    where: str,
+    location: str,
     submitted: Mapping[str, Any],
     computed: Mapping[str, Any],
     names: pd.Series,
@@ -247,6 +255,7 @@ def unequal_values(
         names: (n,) file_name of each entry.
         same: whether processor and packages are the same, so that values must be equal.
     """
+    # Similarities are float32 products, all other values have six decimals.
     is_similarity = np.array(MEASURED) == "similarity"
     if same:
         tolerances = np.zeros(len(MEASURED))
@@ -259,6 +268,7 @@ def unequal_values(
     if not same:
         # Almost equal similarities may change ranks, but do not differ themselves.
         is_near_tie = is_far.any(axis=1) & ~is_far[:, is_similarity].any(axis=1)
+        # So many are no rounding: then all of them are differences.
         if is_near_tie.sum() > NEAR_TIES * len(names):
             is_near_tie[:] = False
     is_far[is_near_tie] = False
@@ -268,13 +278,14 @@ def unequal_values(
         if rows.any():
             first = int(rows.argmax())
             values = f"{submitted[column][first]} submitted, {computed[column][first]} computed"
-            entry = f"{where}: {names.iloc[first]}"
+            entry = f"{location}: {names.iloc[first]}"
             lines.append(f"{entry}: {column}: {values}{_count(rows)}")
-    return Differences(lines, [f"{where}: {name}" for name in names[is_near_tie]])
+    return Differences(lines, [f"{location}: {name}" for name in names[is_near_tie]])
 
 
 def as_numbers(values: Mapping[str, Any]) -> pd.DataFrame:
     """Return the values of a set as numbers; equal adjectives are equal numbers."""
+    # ``np.isclose`` compares only numbers.
     codes = [
         None if pd.isna(name) else zlib.crc32(str(name).encode())
         for name in values["adjective_chosen"]
@@ -323,6 +334,7 @@ def _unequal_controls(
     submitted: SubmittedScores, computed: SubmittedScores, same: bool
 ) -> Iterator[str]:
     """Yield each control of a set that differs from that computed from the images."""
+    # A control is a fraction of the entries, each of which may be a near tie.
     tolerance = 0 if same else NEAR_TIES
     for key, controls in computed.controls.items():
         values: Mapping[str, Any] = {**submitted.controls[key]}
@@ -335,6 +347,7 @@ def verify(
     release: Release, submission: Submission, command: VerifySubmission, same: bool
 ) -> Differences:
     """Return what differs in a submission; its values are computed again if there are images."""
+    # Without images first, since encoding them takes minutes.
     lines = list(inconsistent(release, submission))
     if command.images is None or lines:
         return Differences(lines, [])

@@ -95,6 +95,7 @@ class _MeasureValues:
         family = "primary" if split in HELDOUT_SPLITS else "exploratory"
         yield row_head | {"kind": "generators", "family": family} | compare_values(difference)
         if self.lacks_images(first) or self.lacks_images(second):
+            # Otherwise, it would repeat the difference above.
             difference = self.with_image[first] - self.with_image[second]
             kind = {"kind": "both_made", "family": "exploratory"}
             yield row_head | kind | compare_values(difference)

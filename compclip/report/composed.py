@@ -58,7 +58,7 @@ def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
         # A missing image counts as wrong.
         first.append(rows["adjective_first"].fillna(0.0).to_numpy(float))
         chosen.append(rows["adjective_chosen"].astype(object).to_numpy())
-    names = np.stack(chosen, axis=1)
+    names = np.stack(chosen, axis=1)  # (n, J)
     # A missing name is NaN after the merge.
     names[pd.isna(names)] = None
     return Choices(np.stack(first, axis=1), names)

@@ -56,6 +56,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     for axes, (name, table) in zip(panels, tables.items(), strict=True):
         if reference is not None:
             _mark_reference(axes, table, reference)
+        # One line, although prompts have different numbers of adjectives.
         chance = of_measure(main, f"{name}_chance")["value"].mean()
         draw_line(axes, 100 * chance, "chance")
         axes.set_title(f"{COMPARED[name].title}, %")
@@ -130,6 +131,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
     skills = _skills(scores)
     if not skills:
         return empty("No estimate of what is composed.")
+    # There are fewer looks than a run may have generators; the others are gray.
     looks = looks_of(skills)
     figure = Figure(figsize=(WIDTH, 3.2))
     axes = figure.subplots()
@@ -196,6 +198,7 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
         "made; lines: 95 %"
         f" intervals over the pair's images and the judges; seed {seed}"
     )
+    # Generators without a look of their own are not drawn.
     unnamed = len(generators) - len(looks)
     if unnamed > 0:
         note += f"; {unnamed} more generators are in pairs.csv"
@@ -244,6 +247,7 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
     if retrievals:
         panels[1].set(title="test images whose caption is first of 100, %", ylim=(0, 100))
     panels[-1].set_xlabel("epoch")
+    # There are no half epochs.
     panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     last_step = int(training["step"].max())
     steps = f"{last_step:,} steps in {len(training)} epochs"

@@ -19,8 +19,10 @@ def marked_prompts(
     """
     swapped_spans = {}
     for row in swapped.itertuples():
+        key = (row.image_id, row.caption_id)
+        # The offsets are those of the swapped text.
         spans = [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
-        swapped_spans[row.image_id, row.caption_id] = spans
+        swapped_spans[key] = spans
     unseen_prompts = prompts[prompts["split"] == "test_unseen"]
     spans_by_split = {
         "test_swapped": swapped_spans,

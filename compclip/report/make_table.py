@@ -60,6 +60,7 @@ def make_table(
     comparison_rows = list[Row]()
     pair_rows = list[Row]()
     for composition in compositions:
+        # Scores and pairs have rows of the same estimates.
         estimates = estimate_all(composition.scores, anchors, controls)
         rows += measurements(composition, estimates, chunks)
         comparison_rows += comparisons.comparisons(composition.scores)
@@ -79,6 +80,7 @@ def measurements(
     composition: Composition, estimates: Estimates | None, chunks: int
 ) -> Iterator[Row]:
     """Yield the rows of one composition, by generator, split and measure."""
+    # By judge and, if there are several, also as their mean.
     for score in composition.scores:
         yield from _score_rows(score, chunks)
     if estimates:
@@ -129,6 +131,7 @@ class _Measured:
         numbers = [statistics[statistic] for statistics in self.chunk_statistics]
         return _value(float(np.mean(numbers)) if numbers else None)
 
+    # 0 is chance, and 1 is always right.
     def corrected(self) -> Row | None:
         accuracy = self.score.set_summary.get("adjective")
         chance = self.score.set_summary.get("adjective_chance")
@@ -279,6 +282,7 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
         for generator, values in pivot(main_rows(composition)).items():
             row: Row = dict(zip(("dataset", "composition"), names, strict=True))
             row["generator"] = generator
+            # A split that the generator does not serve has empty cells.
             for split, measure in product(TESTS, COMPARED):
                 column = f"{split.removeprefix('test_')}_{measure}"
                 score = values.get((split, measure), {})

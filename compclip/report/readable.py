@@ -74,7 +74,8 @@ def _cell(
     # Only sampled scores have a deviation, and no interval.
     deviation = rows.get((split, f"{name}_sd"))
     if deviation:
-        return TableCell(value, f"± {measure.text(deviation['value'])}")
+        spread = measure.text(deviation["value"])
+        return TableCell(value, f"± {spread}")
     low = row[f"{pairs}_pairs_low"]
     high = row[f"{pairs}_pairs_high"]
     # The interval of one comparison among many may exclude 0 by chance.
@@ -144,6 +145,7 @@ def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
     columns = _columns_of_splits(name)
     if len(matched):
         columns["seen, matched"] = ("matched", name)
+    # Balanced scores are of the same images, with other weights.
     columns |= _balanced_column(trained, name)
     # Both may differ between splits and generators, so each is a range.
     chances = of_measure(trained, f"{name}_chance")["value"]
@@ -201,6 +203,7 @@ def composed_view(trained: pd.DataFrame) -> View:
     columns = ["draws seen pairs", "draws held-out pairs", "composes"]
     columns += [f"composes, {SPLIT_NAMES[split]}" for split in splits]
     columns.append("composes, new pairs")
+    # Generators that serve no held-out prompts are in no line.
     lines = []
     for generator, rows in pivot(trained).items():
         composed = composed_of(rows)
@@ -209,6 +212,7 @@ def composed_view(trained: pd.DataFrame) -> View:
         shown_rows = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), composed]
         shown_rows += [composed_of(rows, split) for split in splits]
         cells = [_whole_percent(row) for row in shown_rows]
+        # In a column of its own, because verdicts are about the same pairs.
         new_pairs = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
         cells.append(TableCell(new_pairs) if new_pairs else None)
         lines.append(Line(generator, cells))
@@ -271,6 +275,7 @@ def _difference_line(row: Row) -> Line:
     name = f"{row['a']} − {row['b']}"
     if row["kind"] == "both_made":
         name += ", images that both have"
+    # An exploratory difference has no adjusted p-value; its family is named instead.
     is_primary = row["family"] == "primary"
     key = (row["split"], row["measure"])
     cells = [
@@ -312,6 +317,7 @@ def error_note(trained: pd.DataFrame) -> str:
     """Return a note on the largest source of the scores' error and its remedy, "" without
     scores.
     """
+    # The source with the largest variance is the one worth reducing.
     rows = of_measure(trained, "r_precision")
     # Standard errors of independent sources add up as variances.
     variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in ERROR_SOURCES}
@@ -387,6 +393,7 @@ def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
 def _judge_note(trained: pd.DataFrame, summary: Mapping[str, Any]) -> str:
     """Return a note on the judges and on what the scores are; ``summary``: a ``summary.json``."""
     judges = int(trained["judges"].max())
+    # A judge may prefer captions that it has learned.
     training = JUDGE_HAS_SEEN[summary["train_on"]]
     if summary.get("judge_epochs") == 0:
         training = "was used without training (judge.epochs: 0)"

@@ -64,6 +64,7 @@ def in_splits(
     captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame
 ) -> Iterator[SkippedLine]:
     """Yield images in no split and captions that are not swapped."""
+    # Images that a division leaves unused have no row in ``splits``.
     images = captions["image_id"].nunique()
     yield SkippedLine("images in no split", images - len(splits), images)
     seen_images = splits.loc[splits["split"] == "test_seen", "image_id"]

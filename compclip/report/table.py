@@ -92,6 +92,7 @@ def scores_of(
     for set_summary in summary["scores"]:
         table = tables[set_summary["set"]]
         cluster = classes.loc[table["image_id"]].to_numpy()
+        # Images of a class are not independent, so they are resampled together.
         all_draws = table.assign(cluster=cluster, counts=True)
         entries = all_draws[~is_further(table)]
         if set_summary["split"] == "test_seen" and set_summary["prompts"] == "swapped":
@@ -132,6 +133,7 @@ def _matched_score(
 def averaged(scores: Sequence[Scored]) -> Scored:
     """Return the mean of the scores of the same entries by several judges."""
     first = scores[0]
+    # Means over judges are of the same entries, in the same order.
     for score in scores[1:]:
         if not score.entries[ENTRY].equals(first.entries[ENTRY]):
             raise UserError(

@@ -36,7 +36,9 @@ class Values:
         rows = minuend_rows.merge(subtrahend_rows, on=ENTRY)
         minuends = self.by_judge[rows["a"]]
         subtrahends = subtrahend.by_judge[rows["b"]]
-        return Values(rows[ENTRY_COLUMNS], minuends - subtrahends)
+        # The cluster and the pair of an entry are those of its prompt, so both sides agree.
+        entries = rows[ENTRY_COLUMNS]
+        return Values(entries, minuends - subtrahends)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -82,6 +84,7 @@ def balanced_r_precision(score: Scored) -> Row:
     pairs.
     """
     values = values_of(score, "r_precision")
+    # Below 1 for entries of dominant pairs (``stats.balance``).
     weights = score.entries["weight"].to_numpy()
     # The cells are of images and pairs; judges add their own variance.
     means = values.by_judge.mean(axis=1)

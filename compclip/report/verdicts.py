@@ -121,6 +121,7 @@ def verdicts(
         is_fit: whether the judges pass the bias check, if known.
         training_data: what each model was trained on, by generator; others on this split.
     """
+    # Controls and models without a statement were trained on this split.
     training_data = training_data or {}
     anchor_names = dict[str, str]()
     for split in HELDOUT_SPLITS:

@@ -78,9 +78,10 @@ def choose_adjustment(
     reference = pictures(reference_images(prompts, images, seed))
     # Summed in float64, since the mean of many float32 vectors would lose digits.
     mean = reference.mean(axis=0, dtype=np.float64).astype(np.float32)
-    embeddings = pictures(entries["path"].tolist())
+    embeddings = pictures(entries["path"].tolist())  # (n, d)
     choices_for = compare_texts(entries, "test_seen", variants, texts, embeddings, mean)
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
+    # Sums, so that each pair can be left out of the means.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
     # A multiple that is chosen on a pair would favor it over held-out ones.

@@ -119,9 +119,11 @@ def balanced_score(
     remedy = "for predictions of test_seen or test_unseen give --split"
     require(not absent, command.predictions, fault, remedy)
     dominant = dominant_pairs(command)
+    # A swapped caption is of the pair with its new adjective.
     new_pairs = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
     pairs = new_pairs.loc[caption_keys(predictions)].tolist()
     cut = balance.cut_dominant(pairs, dominant, PUBLISHED_RATIO)
+    # The names of appendix 1.5.
     rule = "one-pair" if dominant == 1 else "two-pair"
     result: dict[str, Any] = {
         "rule": f"{rule} rule: {cut.rule}",
@@ -130,8 +132,8 @@ def balanced_score(
     }
     # Weights balance the exact mean, a subsample the chunks.
     weights = balance.weights(pairs, cut)
-    kept = balance.subsample(pairs, cut, command.seed)
-    return result | score_hits(command, predictions, weights, kept)
+    subsample = balance.subsample(pairs, cut, command.seed)
+    return result | score_hits(command, predictions, weights, subsample)
 
 
 def check_annotations(

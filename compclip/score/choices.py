@@ -95,6 +95,7 @@ def choose_adjectives(
     # A comparison with NaN is false, so NaN loses.
     is_better = ~(of_variants <= of_prompts[entry])
     is_tied = of_variants == of_prompts[entry]
+    # All (n,): the variants of each image's prompt, and how many of them win or tie.
     variants = np.bincount(entry, minlength=n)
     better = np.bincount(entry, weights=is_better, minlength=n)
     tied = np.bincount(entry, weights=is_tied, minlength=n)
@@ -163,7 +164,8 @@ def gathered(
             block = slice(start, start + COMPARED_AT_ONCE)
             image_block = images[image[block]]
             text_block = texts[text[block]]
-            products.append(np.einsum("nd,nd->n", image_block, text_block))
+            product = np.einsum("nd,nd->n", image_block, text_block)
+            products.append(product)
         return np.concatenate(products)
 
     return cosines
@@ -192,8 +194,9 @@ def compare_texts(
     text_row, texts = pd.factorize(all_texts)
     embeddings = embed(texts.tolist())
     cosines = gathered(images, embeddings)
-    of_prompts = cosines(np.arange(n), text_row[:n])
-    of_variants = cosines(entry, text_row[n:])
+    of_prompts = cosines(np.arange(n), text_row[:n])  # (n,)
+    of_variants = cosines(entry, text_row[n:])  # (m,)
+    # (n + m,) of the same texts, with the mean image.
     rows = np.arange(len(texts))
     with_mean = gathered(mean[None], embeddings)(np.zeros_like(rows), rows)[text_row]
     names = None

@@ -124,6 +124,7 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     require(has_pool, entry_set.name, fault, "add images to the split")
     # Entries and pool are numbered together, so that equal texts and classes have equal numbers.
     text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
+    # Captions of an entry's class are not its distractors.
     image_ids = pd.concat([entries["image_id"], pool["image_id"]])
     class_index, _ = image_ids.map(classes).factorize(sort=True)
     image_index, _ = pool["image_id"].factorize(sort=True)

@@ -112,7 +112,8 @@ class Health:
         rows = []
         for content in self.judges.values():
             for pair, accuracy in content["pairs"].items():
-                rows.append({"pair": pair, **accuracy})
+                row = {"pair": pair} | dict(accuracy)
+                rows.append(row)
         columns = ["accuracy", "same_pairs_low", "chance"]
         # A pair without images has no accuracy.
         table = pd.DataFrame(rows, columns=["pair", *columns]).dropna(subset="accuracy")

@@ -216,10 +216,10 @@ def measure_health(
                 pair: accuracy(held_out[held_out["pair"] == pair]) for pair in entries.heldout
             }
             for split, replaced in entries.replaced.items():
-                before = choices[split].first[replaced.index]
-                after = choose(replaced, split).first
+                original = choices[split].first[replaced.index]
+                with_synonym = choose(replaced, split).first
                 # NaN without another adjective.
-                differences = np.abs(before - after)
+                differences = np.abs(original - with_synonym)
                 agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
     result["adjustment"] = adjustment and adjustment.multiple

@@ -154,6 +154,7 @@ def score_fid(
         note = f"{sizes['generated']:,} generated and {sizes['real']:,} real images"
         if min(sizes.values()) <= FEATURES:
             note += f", too few for {FEATURES:,} features: biased upwards"
+        # All real images of the split, also those that are not prompted for, as published.
         distance = metric.distance(split, real, drawn["path"])
         distances[split] = {"fid": distance, **sizes, "about": note}
         if split == "test_swapped" and len(drawn):

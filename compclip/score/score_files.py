@@ -58,14 +58,16 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
     one is faulty.
     """
     rows, faults = read_records(file, required, optional)
-    # The row of each fault, for messages.
-    where = rows["where"]
+    # Names each row in messages.
+    locations = rows["where"]
+    # Both are optional, and files may have them as texts or floats.
     numbers = [name for name in NUMBERS if name in rows]
     for name in numbers:
-        faults += list(where[~is_count(rows[name])] + f": {name} is not a whole number")
+        faults += list(locations[~is_count(rows[name])] + f": {name} is not a whole number")
     for name in required:
+        # A text of invisible characters alone is blank, too.
         has_text = rows[name].fillna("").map(VISIBLE.search).astype(bool)
-        faults += list(where[~has_text] + f": no {name}")
+        faults += list(locations[~has_text] + f": no {name}")
     require(not faults, file, faults[0] if faults else "", "correct it")
     require(len(rows), file, "no rows", "add some")
     return rows.drop(columns="where").astype(dict.fromkeys(numbers, "int64"))
@@ -110,7 +112,8 @@ def main(command: ScoreFiles) -> None:
     print(as_line(name, scores.r_precision, len(entries)))
     if scores.adjective_accuracy is not None:
         # Prompts without variants have no adjective accuracy.
-        with_variants = int(scores.table["adjective_first"].notna().sum())
+        has_variants = scores.table["adjective_first"].notna()
+        with_variants = int(has_variants.sum())
         print(as_line("Adjective accuracy", scores.adjective_accuracy, with_variants))
     if command.output:
         with atomic(command.output) as temporary:

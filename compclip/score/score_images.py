@@ -89,10 +89,13 @@ class Nearest:
         the captions take.
         """
         wrong = self.wrong[rows]
-        wins = np.bincount(wrong[wrong >= 0], minlength=self.texts)
+        # -1 is an entry whose own caption is first.
+        winners = wrong[wrong >= 0]
+        wins = np.bincount(winners, minlength=self.texts)
         if not wins.any():
             return None
         captions = len(np.unique(self.numbered.pool.texts))
+        # At least one caption, however small the pool is.
         hubs = math.ceil(HUBS * captions)
         wins_of_hubs = np.sort(wins)[-hubs:].sum()
         return float(wins_of_hubs / wins.sum())
@@ -122,6 +125,7 @@ def number_by_embedding(
     Texts with equal embeddings share a number, so that they tie whatever a product's rounding is.
     """
     numbered = number_set(entry_set, classes)
+    # (m, d), and (k,) the row of each of the k texts.
     embeddings, index = merge_equal(embed(numbered.texts))
     own = index[numbered.entries.own]
     texts = index[numbered.pool.texts]
@@ -143,7 +147,7 @@ def blind_control(
     # A whole block of equal images, because a product's rounding depends on the number of rows.
     mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
     values_of_mean = similarities(mean, texts)(np.arange(BLOCK))[0]
-    equal = np.tile(values_of_mean, (BLOCK, 1))
+    equal = np.tile(values_of_mean, (BLOCK, 1))  # (BLOCK, m)
     beaten = np.zeros(len(rows))
     tied = np.zeros(len(rows))
     for block, values in blocks(lambda _: equal, entries.classes):
@@ -289,9 +293,11 @@ def variants_of_captions(
         entry_texts.drop_duplicates(), on=CAPTION_KEY, suffixes=("", "_of_entry")
     )
     require(len(of_entries), "variants", "none is of an entry", AS_TEXT)
+    # A variant that reads like its prompt would always tie with it.
     is_equal = of_entries["text"].map(as_read) == of_entries["text_of_entry"].map(as_read)
     equal = of_entries.loc[is_equal, key_and_text].head(1).to_dict("list")
     require(not is_equal.any(), "variants", f"{equal} equals its entry's text", "remove it")
+    # A repeated variant would count twice.
     is_repeat = variants.duplicated(key_and_text)
     repeat = variants.loc[is_repeat, key_and_text].head(1).to_dict("list")
     require(not is_repeat.any(), "variants", f"duplicate {repeat}", "remove one")
@@ -354,9 +360,11 @@ def score_with_judge(
     captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else captions
     require_joined(captions[["image_id"]], "captions", entries=entries)
     warn_of_other_texts(entries, captions)
+    # Without pairs, intervals do not extend over pairs.
     for column, value in {"draw": 0, "pair": None}.items():
         if column not in entries:
             entries[column] = value
+    # Either table may lack classes; each image is then its own class.
     class_columns = [*CAPTION_KEY, "class_id"]
     classes = class_names(pd.concat([captions, entries]).reindex(columns=class_columns))
     entry_set = EntrySet(

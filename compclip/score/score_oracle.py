@@ -126,6 +126,7 @@ def oracle_choices(
 ) -> Choices:
     """Return the oracle's choice of adjective for each entry, from the scenes of the images."""
     split = entry_set.split
+    # Both (m,), by variant; the facts below are those of the n prompts, then of the m variants.
     entry, variant = variants_of_entries(entry_set.entries, split, oracle.variants)
     keys = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
     prompts = [own.get(key, frozenset()) for key in keys]
@@ -149,6 +150,7 @@ def scenes_of_entries(
     """
     entries = entry_set.entries
     attributes = [name for name in scenes.columns if ":" in name]
+    # A generator that shows real images has their paths in its manifest.
     image_by_path = images.dropna(subset="path").set_index("path")["image_id"]
     real_images = entries["path"].map(image_by_path)
     if drawn is None or real_images.notna().all():
@@ -206,6 +208,7 @@ def score_by_oracle(
     facts_by_text = {facts_text(stated): stated for stated in all_facts}
     captions = [facts_by_text[text] for text in numbered.texts]
     scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
+    # The oracle is scored like a judge whose similarity is this fraction.
     similarities = fraction_true(scenes, captions)
     choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
     # A distractor ties with a completely true own caption only if it is completely true as well.
@@ -217,6 +220,7 @@ def score_by_oracle(
 
     def one_pass() -> Blocks:
         for rows, values in blocks(similarities, numbered.entries.classes):
+            # All of its facts are true of any image.
             with_perfect = np.column_stack([values, np.ones(len(rows))])
             _, _, tied[rows] = weigh(with_perfect, perfect, rows, weights)
             yield rows, values

@@ -90,6 +90,7 @@ def score_table(
     table["p_beaten"] = column(judged.beaten, 1)
     table["p_tied"] = column(judged.tied, 0)
     table["expected_top1"] = column(judged.expected, 0)
+    # A hit is sampled, all other values are exact.
     table["hit"] = np.append(judged.hit, np.zeros(failed, bool))
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
@@ -121,7 +122,7 @@ def score_set(
     # The entries without an image come last, as in the table.
     pairs = [*entry_set.entries["pair"], *entry_set.failed["pair"]]
     cut = None
-    weight = np.ones(len(pairs))
+    weight = np.ones(len(pairs))  # only swapped entries are balanced
     prompts = rules.prompts
     if entry_set.split == "test_swapped":
         cut = rules.cut(pairs)
@@ -141,7 +142,9 @@ def score_set(
     # Sorted like the entries of a set without failed images.
     if len(entry_set.failed):
         table = table.sort_values(ENTRY, ignore_index=True)
-    return SetScores(table, summaries, predictions(entry_set, judged, first_draws[:n]))
+    # As in the published files, which have no further draws.
+    published = predictions(entry_set, judged, first_draws[:n])
+    return SetScores(table, summaries, published)
 
 
 def predictions(entry_set: EntrySet, judged: Judged, rows: np.ndarray) -> list[Prediction]:
