@@ -144,9 +144,8 @@ class Environment(TypedDict):
 
 
 # A row of ``scores.parquet``.
-Figure = TypedDict(
-    "Figure", {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()}
-)  # type: ignore
+FIGURE_TYPES = {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()}
+Figure = TypedDict("Figure", FIGURE_TYPES)  # type: ignore[misc]
 Figure.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
 
 
