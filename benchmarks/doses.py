@@ -248,7 +248,7 @@ def read_measured(place: Place) -> tuple[Measured, Choices]:
     remedy = "add faithful, memorizer and usual to generate.generators"
     if found is None:
         raise cli.UserError(f"{place.layout.results}: no anchors; {remedy}")
-    return found, found.choices(found.own(place.generator))
+    return found, found.choices(found.scores_of(place.generator))
 
 
 def curve_of(

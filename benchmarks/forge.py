@@ -465,7 +465,7 @@ def forged_submissions(
     world: World, number: int, draw: random.Random, folder: Path
 ) -> Iterator[tuple[str, str, str, Path]]:
     """Yield the field, the way, the text and the folder of images of each forged submission."""
-    control = world.release.part(COMPOSITION).about.generators[1]
+    control = world.release.part(COMPOSITION).contents.generators[1]
     special: list[tuple[str, str, Any, Path]] = [
         (
             "images",
@@ -605,7 +605,7 @@ def bomb(folder: Path) -> None:
 
 def special_spoils(world: World) -> dict[str, Change]:
     """Return ways to spoil the files of a release's folder, by name."""
-    judge = next(iter(world.release.part(COMPOSITION).about.judges.values())).folder
+    judge = next(iter(world.release.part(COMPOSITION).contents.judges.values())).folder
 
     def replaced(name: str, make: Callable[[Path], object]) -> Change:
         def change(folder: Path) -> None:

@@ -85,7 +85,7 @@ class ReleaseMetric:
         )
         self.threads = opened.contents.threads
         everything = self._texts()
-        for name, about in self.part.about.judges.items():
+        for name, about in self.part.contents.judges.items():
             folder = opened.folder / about.folder
             with open_embedder(folder, self.batch, self.threads, device, Path(cache)) as embedder:
                 self.judges[name], self.texts[name] = (

@@ -11,6 +11,7 @@ import yaml
 from compclip.core.digests import sha256
 from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Schema
 from compclip.io import read_json, read_table
+from compclip.plot.labels import pair_words
 from compclip.plot.page import render
 from compclip.release.config import ReleaseConfig
 from compclip.release.models import Contents
@@ -72,23 +73,19 @@ MEDIA_TYPES = {
 
 def front_matter(config: ReleaseConfig, contents: Contents) -> str:
     """Return the metadata from which ``datasets.load_dataset(folder)`` finds the tables."""
-    # ``datasets`` allows letters, digits and _ in names of splits.
-    splits = {composition: re.sub(r"\W", "_", composition) for composition in contents.compositions}
     configs: list[dict[str, Any]] = []
     for name in LOADED:
-        files = [
-            {"split": split, "path": f"{composition}/{name}.parquet"}
-            for composition, split in splits.items()
-        ]
+        files = []
+        for composition in contents.compositions:
+            # ``datasets`` allows letters, digits and _ in names of splits.
+            split = re.sub(r"\W", "_", composition)
+            files.append({"split": split, "path": f"{composition}/{name}.parquet"})
         configs.append({"config_name": name, "data_files": files})
+    # Prompts are what a model draws.
     configs[0]["default"] = True
-    configs.append(
-        {
-            "config_name": "captions",
-            "data_files": [{"split": "captions", "path": "captions.parquet"}],
-        }
-    )
-    about = {
+    captions = {"split": "captions", "path": "captions.parquet"}
+    configs.append({"config_name": "captions", "data_files": [captions]})
+    metadata = {
         "pretty_name": contents.name,
         "license": config.license,
         "language": ["en"],
@@ -96,26 +93,22 @@ def front_matter(config: ReleaseConfig, contents: Contents) -> str:
         "tags": ["compositionality", "benchmark", "croissant"],
         "configs": configs,
     }
-    return yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
 
 
 def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
     """Return README.md of the release in ``folder``."""
     lines = []
-    for name, of in contents.compositions.items():
+    for name, composition in contents.compositions.items():
         prompts = read_table(folder / name / "prompts.parquet", PROMPTS)
-        lines.append(
-            {
-                "name": name,
-                "splits": prompts["split"].value_counts(sort=False).to_dict(),
-                "heldout": [
-                    pair.replace("_", " ")
-                    for pair in read_json(folder / name / "heldout.json")["pairs"]
-                ],
-                "generators": of.generators,
-                "judges": of.judges,
-            }
-        )
+        pairs = read_json(folder / name / "heldout.json")["pairs"]
+        line: dict[str, Any] = {"name": name}
+        # In the order in which the table has them.
+        line["splits"] = prompts["split"].value_counts(sort=False).to_dict()
+        line["heldout"] = [pair_words(pair) for pair in pairs]
+        line["generators"] = composition.generators
+        line["judges"] = composition.judges
+        lines.append(line)
     context = {
         "front": front_matter(config, contents),
         "config": config,
@@ -127,56 +120,60 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
 
 def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
     """Return the description of a table's columns, without lists (``changes``)."""
-    fields = [
-        {
-            "@type": "cr:Field",
-            "@id": f"{name}/{column}",
-            "name": f"{name}/{column}",
-            "description": column.replace("_", " "),
-            "dataType": DATA_TYPES[of.dtype],
-            "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
-        }
-        for column, of in schema.columns.items()
-        if of.dtype in DATA_TYPES
-    ]
+    fields = []
+    for column, values in schema.columns.items():
+        # Croissant has no type for the lists of structs in ``changes``.
+        if values.dtype not in DATA_TYPES:
+            continue
+        # Identifiers are unique in the whole description, so they name the table, too.
+        identifier = f"{name}/{column}"
+        field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+        field["description"] = column.replace("_", " ")
+        field["dataType"] = DATA_TYPES[values.dtype]
+        field["source"] = {"fileObject": {"@id": file}, "extract": {"column": column}}
+        fields.append(field)
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
+
+def _file_object(folder: Path, name: str) -> dict[str, Any]:
+    """Return the description of a file of the release in ``folder``."""
+    media_type = MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream")
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "encodingFormat": media_type,
+        "sha256": sha256(folder / name),
+    }
 
 
 def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[str, Any]:
     """Return the Croissant description of the release in ``folder``: files with sha256, and columns
     of tables.
     """
-    files = sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-    )
-    sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
+    # Sorted, so that equal releases have equal descriptions.
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    files = sorted(path.relative_to(folder).as_posix() for path in paths)
+    record_sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
     for composition in contents.compositions:
-        sets += [
-            _record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of)
-            for name, of in LOADED.items()
-        ]
+        for name, schema in LOADED.items():
+            file = f"{composition}/{name}.parquet"
+            record_sets.append(_record_set(f"{composition}-{name}", file, schema))
+    description = f"Compositional text-to-image benchmark of {contents.dataset}."
+    # ``croissant.json`` and ``release.json`` are written later, so they are not among the files.
+    distribution = [_file_object(folder, name) for name in files]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": contents.name,
-        "description": config.description
-        or f"Compositional text-to-image benchmark of {contents.dataset}.",
+        "description": config.description or description,
         "conformsTo": CROISSANT,
         "citeAs": "Park et al. Benchmark for Compositional Text-to-Image Synthesis. NeurIPS 2021.",
         "creator": {"@type": "sc:Organization", "name": config.creator},
         "license": config.license,
         "url": config.url,
         "version": contents.version,
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": name,
-                "name": name,
-                "contentUrl": name,
-                "encodingFormat": MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream"),
-                "sha256": sha256(folder / name),
-            }
-            for name in files
-        ],
-        "recordSet": sets,
+        "distribution": distribution,
+        "recordSet": record_sets,
     }

@@ -4,6 +4,7 @@ together.
 
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,32 +36,30 @@ def files_in(folder: Path) -> Iterator[str]:
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         mode = path.lstat().st_mode
-        if name.parts[0] not in OF_TOOLS and not stat.S_ISDIR(mode):
-            # A link may lead out of the folder, and a device or a pipe has no end.
-            require(stat.S_ISREG(mode), path, "not a regular file", DOWNLOAD)
-            yield name.as_posix()
+        if name.parts[0] in OF_TOOLS or stat.S_ISDIR(mode):
+            continue
+        # A link may lead out of the folder, and a device or a pipe has no end.
+        require(stat.S_ISREG(mode), path, "not a regular file", DOWNLOAD)
+        yield name.as_posix()
 
 
 def check_files(folder: Path, contents: Contents) -> None:
     """Raise UserError unless the folder has exactly the listed files, with their digests, none of
     which explodes.
     """
+    # A file cannot contain its own digest.
     actual = {*files_in(folder)} - {RELEASE_FILE}
     for name in sorted(actual ^ contents.files.keys()):
         fault = f"not listed in {RELEASE_FILE}" if name in actual else "missing"
         raise UserError(f"{folder / name}: {fault}; {DOWNLOAD}")
     for name, expected in contents.files.items():
         file = folder / name
+        # Before the file is read, since strangers may have made it large.
         size = file.stat().st_size
-        require(
-            size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD
-        )
-        require(
-            sha256(file) == expected,
-            file,
-            f"damaged: its sha256 is not that of {RELEASE_FILE}",
-            DOWNLOAD,
-        )
+        fault = limits.over("FILE_BYTES", f"{size:,} bytes")
+        require(size <= limits.FILE_BYTES, file, fault, DOWNLOAD)
+        fault = f"damaged: its sha256 is not that of {RELEASE_FILE}"
+        require(sha256(file) == expected, file, fault, DOWNLOAD)
         if file.suffix == ".parquet":
             check_expansion(file)
 
@@ -69,74 +68,95 @@ def check_release(release: "Release") -> None:
     """Raise UserError unless all tables and JSON files can be read and fit together."""
     try:
         with memory_for(release.folder):
-            for part in release.parts.values():
-                check_part(part)
+            for composition in release.parts.values():
+                check_part(composition)
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         # Tables can contradict each other in more ways than are checked.
         fault = f"its files do not fit together ({one_line(error)[:200]})"
         raise UserError(f"{release.folder}: {fault}; {DOWNLOAD}") from error
 
 
-def check_part(part: "ReleasePart") -> None:
+def check_part(composition: "ReleasePart") -> None:
     """Raise UserError unless the files of a composition can be read and fit together."""
-    contents = part.release.contents
-    about = part.about
-    where = f"{part.folder.parent / RELEASE_FILE}: {part.name}"
-    named = {contents.reference, *sum(about.anchors.values(), ())} - {None}
-    require(
-        named <= {*about.generators},
-        where,
-        "a reference or anchor is not one of its generators",
-        DOWNLOAD,
-    )
-    prompts = part.tables["prompts"]
-    file = part.folder / "prompts.parquet"
-    require(
-        len(prompts) and prompts["text"].str.strip().all(),
-        file,
-        "no prompts, or a blank one",
-        DOWNLOAD,
-    )
-    for name, split in zip(prompts["file_name"], prompts["split"], strict=True):
-        home = f"{contents.dataset}/{part.name}/{split}/"
-        require(
-            safe_id(name).startswith(home), file, f"file_name {name} is not in {home}", DOWNLOAD
-        )
-    _require_keys(file, prompts, part.release.captions, CAPTION_KEY)
-    _require_keys(part.folder / "variants.parquet", part.tables["variants"], prompts, PROMPT_KEY)
+    contents = composition.release.contents
+    settings = composition.contents
+    release_file = composition.folder.parent / RELEASE_FILE
+    where = f"{release_file}: {composition.name}"
+    # None: the run has no such generator.
+    named = {contents.reference, *chain.from_iterable(settings.anchors.values())} - {None}
+    fault = "a reference or anchor is not one of its generators"
+    require(named <= {*settings.generators}, where, fault, DOWNLOAD)
+    # Other tables refer to the prompts, so these come first.
+    _check_prompts(composition)
+    prompts = composition.tables["prompts"]
     pools = {
-        "captions": part.release.captions,
-        "judged": part.judged,
-        "swapped": part.tables["swapped"],
+        "captions": composition.release.captions,
+        "judged": composition.judged,
+        "swapped": composition.tables["swapped"],
     }
-    bounded(about.candidates, least_distractors(prompts=prompts, **pools), where)
+    bounded(settings.candidates, least_distractors(prompts=prompts, **pools), where)
     # Read the files that are not read with the scores.
-    _ = part.health, part.matched, part.variants, part.divergences, part.rules
-    for judge, released in about.judges.items():
-        model = part.release.folder / released.folder / "model.json"
-        require(model.is_file(), model, "missing", DOWNLOAD)
-        adjustment = part.adjustment(judge)
-        size = read_json(model)["model_cfg"]["embed_dim"]
-        is_whole = adjustment is None or len(adjustment.mean) == size
-        require(
-            is_whole,
-            part.folder / "adjustments" / f"{judge}.json",
-            f"mean has not {size} numbers",
-            DOWNLOAD,
-        )
-        for generator in about.generators:
-            for name, table in part.control(judge, generator)[1].items():
-                file = part.folder / "scores" / judge / generator / f"{name}.parquet"
-                _require_keys(
-                    file, table, prompts[prompts["split"] == name.partition(".")[0]], ENTRY
-                )
-                possible = ~(table["similarity"].abs() > 1) & (
-                    table["p_beaten"] + table["p_tied"] <= 1 + ROUNDING
-                )
-                require(possible.all(), file, "impossible similarities or chances", DOWNLOAD)
+    _ = composition.health, composition.matched, composition.variants
+    _ = composition.divergences, composition.rules
+    # What a submission's scores are compared with.
+    for judge in settings.judges:
+        _check_judge(composition, judge)
+        for generator in settings.generators:
+            _check_scores(composition, judge, generator)
 
 
-def _require_keys(file: Path, table: pd.DataFrame, other: pd.DataFrame, key: list[str]) -> None:
+def _check_prompts(composition: "ReleasePart") -> None:
+    """Raise UserError unless each prompt has a text, a path of its own and a caption."""
+    prompts = composition.tables["prompts"]
+    file = composition.folder / "prompts.parquet"
+    has_texts = len(prompts) and prompts["text"].str.strip().all()
+    require(has_texts, file, "no prompts, or a blank one", DOWNLOAD)
+    dataset = composition.release.contents.dataset
+    for name, split in zip(prompts["file_name"], prompts["split"], strict=True):
+        # A model's image is looked for at this path.
+        home = f"{dataset}/{composition.name}/{split}/"
+        is_at_home = safe_id(name).startswith(home)
+        require(is_at_home, file, f"file_name {name} is not in {home}", DOWNLOAD)
+    _require_keys(file, prompts, composition.release.captions, CAPTION_KEY)
+    variants_file = composition.folder / "variants.parquet"
+    _require_keys(variants_file, composition.tables["variants"], prompts, PROMPT_KEY)
+
+
+def _check_judge(composition: "ReleasePart", judge: str) -> None:
+    """Raise UserError unless the model exists and the adjustment fits its embeddings."""
+    released = composition.contents.judges[judge]
+    folder = composition.release.folder / released.folder
+    model = folder / "model.json"
+    require(model.is_file(), model, "missing", DOWNLOAD)
+    adjustment = composition.adjustment(judge)
+    # The mean embedding of the reference images is compared with those of texts.
+    model_settings = read_json(model)["model_cfg"]
+    size = model_settings["embed_dim"]
+    # None: no seen prompt has variants, so nothing was chosen.
+    is_whole = adjustment is None or len(adjustment.mean) == size
+    file = composition.folder / "adjustments" / f"{judge}.json"
+    require(is_whole, file, f"mean has not {size} numbers", DOWNLOAD)
+
+
+def _check_scores(composition: "ReleasePart", judge: str, generator: str) -> None:
+    """Raise UserError unless the scores of a control are of the prompts, and possible."""
+    prompts = composition.tables["prompts"]
+    folder = composition.folder / "scores" / judge / generator
+    control = composition.control(judge, generator)
+    for name, table in control.tables.items():
+        file = folder / f"{name}.parquet"
+        # A set is named after its split, with further distractors after a dot.
+        split = name.partition(".")[0]
+        in_split = prompts["split"] == split
+        _require_keys(file, table, prompts[in_split], ENTRY)
+        # NaN is possible: a missing image has no similarity.
+        is_cosine = ~(table["similarity"].abs() > 1)
+        is_chance = table["p_beaten"] + table["p_tied"] <= 1 + ROUNDING
+        is_possible = (is_cosine & is_chance).all()
+        require(is_possible, file, "impossible similarities or chances", DOWNLOAD)
+
+
+def _require_keys(file: Path, table: pd.DataFrame, target: pd.DataFrame, key: list[str]) -> None:
     """Raise UserError unless each key of a table is in the table that it refers to."""
-    is_known = are_among(table, other, key)
+    is_known = are_among(table, target, key)
     require(is_known.all(), file, f"row {is_known.argmin()}: unknown {key}", DOWNLOAD)

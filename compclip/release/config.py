@@ -13,6 +13,7 @@ def printable(text: str) -> str:
     """Refuse line breaks, invisible characters and blank ends, so that texts that look equal are
     equal.
     """
+    # Invisible characters could make a name look like another one.
     if not text.isprintable() or text != text.strip():
         raise ValueError("expected one line of printable characters")
     return text

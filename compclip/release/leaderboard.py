@@ -4,6 +4,7 @@ them.
 
 import json
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,12 @@ from compclip.release.verify import inconsistent, read_verified
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
-from compclip.report.rows import main_rows, of_kind, pivot
+from compclip.report.rows import Place, Row, main_rows, of_kind, pivot
 from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.estimates import ENDS
 
 VALUE_AND_ENDS = ("value", *ENDS)
-# columns of a difference on the page
+# Columns of a difference on the page.
 DIFFERENCE_COLUMNS = [
     "a",
     "b",
@@ -60,44 +61,45 @@ class Leaderboard(Command):
     output: Path = Field(Path("leaderboard.html"), description="the page")
 
 
-def submission_files(places: list[Path]) -> list[Path]:
-    """Return the files of submissions; UserError if one of ``places`` has none."""
+def submission_files(paths: list[Path]) -> list[Path]:
+    """Return the files of submissions; UserError if one of ``paths`` has none."""
+    # Sorted, so that the page does not depend on the file system.
     files = list[Path]()
-    for place in places:
-        found = [place] if place.is_file() else sorted(place.rglob("submission*.json"))
-        require(found, place, "no submission.json", "give the folder of a submission")
-        files += found
+    for path in paths:
+        path_files = [path] if path.is_file() else sorted(path.rglob("submission*.json"))
+        require(path_files, path, "no submission.json", "give the folder of a submission")
+        files += path_files
     return list(dict.fromkeys(files))
 
 
 def read_submissions(files: list[Path], release: Release) -> dict[Path, Submission]:
     """Read all submissions; UserError if one is inconsistent or two have the same name."""
     submissions = dict[Path, Submission]()
+    file_by_look = dict[str, Path]()
     for file in files:
         submission = read_submission(file, release)
-        same = [
-            other for other, of in submissions.items() if look(of.name) == look(submission.name)
-        ]
-        fault = (
-            f"has the same name ({submission.name}) as {same[0] if same else ''}, or one that "
-            "looks like it"
-        )
-        require(not same, file, fault, "rename one and submit it again")
+        # Names that look alike could be taken for each other on the page.
+        name_look = look(submission.name)
+        same = file_by_look.setdefault(name_look, file)
+        fault = f"has the same name ({submission.name}) as {same}, or one that looks like it"
+        require(same == file, file, fault, "rename one and submit it again")
+        # The first inconsistency; all of them are for ``compclip verify``.
         wrong = next(inconsistent(release, submission), "")
         require(not wrong, file, wrong, "remove it, or submit again")
         submissions[file] = submission
     return submissions
 
 
-def _ends(row: Any) -> dict[str, float | None] | None:
+def _ends(row: Row | None) -> dict[str, float | None] | None:
     """Return a value with its intervals; None if there is none."""
     if row is None or pd.isna(row["value"]):
         return None
+    # JSON has no NaN.
     return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
 
 
 def lines_of(
-    part: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]
+    composition: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return the page's lines for each generator of a composition: its verdict and its scores, by
     column.
@@ -105,66 +107,87 @@ def lines_of(
     Args:
         training_data: what each submission's model was trained on, as told.
     """
-    given = verdicts.verdicts(scores, part.about.anchors, part.health.is_fit, training_data)
-    by_generator = {verdict.generator: verdict.verdict for verdict in given}
+    anchors = composition.contents.anchors
+    is_fit = composition.health.is_fit
+    all_verdicts = verdicts.verdicts(scores, anchors, is_fit, training_data)
+    verdict_of = {verdict.generator: verdict.verdict for verdict in all_verdicts}
     lines = []
-    for generator, rows in pivot(main_rows(scores).dropna(subset="generator")).items():
-        cells = {
-            "composes": _ends(composed_of(rows)),
-            "draws seen pairs": _ends(rows.get(SEEN_SKILL)),
-        }
-        cells |= {
-            f"composes, {SPLIT_NAMES[split]}": _ends(composed_of(rows, split))
-            for split in HELDOUT_SPLITS
-        }
-        for measure, of in COMPARED.items():
-            cells |= {
-                f"{of.title}, {SPLIT_NAMES[split]}": _ends(rows.get((split, measure)))
-                for split in TESTS
-            }
-        lines.append(
-            {"name": generator, "verdict": by_generator.get(generator, ""), "cells": cells}
-        )
+    # Divergences are of no generator.
+    rows_by_generator = pivot(main_rows(scores).dropna(subset="generator"))
+    for generator, rows in rows_by_generator.items():
+        # Without an estimate, there is no verdict.
+        verdict = verdict_of.get(generator, "")
+        cells = _cells(rows)
+        lines.append({"name": generator, "verdict": verdict, "cells": cells})
     return lines
+
+
+def _cells(rows: Mapping[Place, Row]) -> dict[str, Any]:
+    """Return a generator's values by column of the page."""
+    cells = {"composes": _ends(composed_of(rows))}
+    cells["draws seen pairs"] = _ends(rows.get(SEEN_SKILL))
+    for split in HELDOUT_SPLITS:
+        column = f"composes, {SPLIT_NAMES[split]}"
+        cells[column] = _ends(composed_of(rows, split))
+    for measure, split in product(COMPARED, TESTS):
+        column = f"{COMPARED[measure].title}, {SPLIT_NAMES[split]}"
+        cells[column] = _ends(rows.get((split, measure)))
+    return cells
 
 
 def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
     """Return all paired differences of a composition."""
     rows = of_kind(comparisons, "generators")[DIFFERENCE_COLUMNS]
     titles = {name: measure.title for name, measure in COMPARED.items()}
-    rows = rows.assign(measure=rows["measure"].map(titles), split=rows["split"].map(SPLIT_NAMES))
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    measure = rows["measure"].map(titles)
+    split = rows["split"].map(SPLIT_NAMES)
+    rows = rows.assign(measure=measure, split=split)
+    # JSON has no NaN; objects, because columns of numbers have no None.
+    values = rows.astype(object).where(rows.notna(), None)
+    return values.to_dict("records")
 
 
 def leaderboard_data(
     release: Release, submissions: dict[Path, Submission], verified: set[str]
 ) -> dict[str, Any]:
     """Return the page's data as JSON values."""
-    about = {
-        of.name: {
-            "judge_weights": of.judge_weights,
-            "training_data": of.training_data,
+    statements = {
+        submission.name: {
+            "judge_weights": submission.judge_weights,
+            "training_data": submission.training_data,
             "verified": sha256(file) in verified,
         }
-        for file, of in submissions.items()
+        for file, submission in submissions.items()
+    }
+    training_data = {
+        submission.name: submission.training_data for submission in submissions.values()
     }
     compositions = {}
-    for name, part in release.parts.items():
-        given = [(of.name, of.compositions[name].judges) for of in submissions.values()]
-        scores, comparisons, _ = compare_submissions(part, given)
-        lines = lines_of(part, scores, {of.name: of.training_data for of in submissions.values()})
+    for name, composition in release.parts.items():
+        by_judge = [
+            (submission.name, submission.compositions[name].judges)
+            for submission in submissions.values()
+        ]
+        # All at once, since intervals of what is composed are simultaneous over the submissions.
+        tables = compare_submissions(composition, by_judge)
+        lines = lines_of(composition, tables.scores, training_data)
         for line in lines:
-            line |= {"control": line["name"] in part.about.generators} | about.get(line["name"], {})
-        compositions[name] = {"lines": lines, "differences": differences_of(comparisons)}
+            line["control"] = line["name"] in composition.contents.generators
+            # Controls state nothing.
+            line |= statements.get(line["name"], {})
+        differences = differences_of(tables.comparisons)
+        compositions[name] = {"lines": lines, "differences": differences}
     return {"compositions": compositions}
 
 
 def main(command: Leaderboard) -> None:
     release = open_release(command.release)
     submissions = read_submissions(submission_files(command.folders), release)
-    known = read_verified(command.verified) if command.verified else {}
-    verified = {digest for digest, of in known.items() if of.release == release.digest}
+    # A submission may have been verified for another version of the release.
+    records = read_verified(command.verified) if command.verified else {}
+    verified = {digest for digest, record in records.items() if record.release == release.digest}
     data = leaderboard_data(release, submissions, verified)
+    # A name with </script> must not end the page's script.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     context = {
         "release": release,

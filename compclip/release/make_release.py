@@ -6,6 +6,7 @@ import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from compclip.core.digests import digests
 from compclip.core.log import log
@@ -37,34 +38,37 @@ def make_release(
         images: real images by path in ``images.parquet``; if empty, there is no archive.
     """
     with atomic_folder(to) as folder:
+        # Copies, since a release with links is refused (``check.files_in``).
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)
-        for (
-            name,
-            of,
-        ) in (
-            adjustments.items()
-        ):  # as ``ReleasePart.adjustment`` reads them; decimals preserve float32
-            about = of and {
-                "multiple": of.multiple,
-                "of_seen": dict(of.of_seen),
-                "mean": of.mean.tolist(),
-            }
-            write_json(about, folder / name)
+        for name, adjustment in adjustments.items():
+            write_json(adjustment and adjustment_file(adjustment), folder / name)
         if images:
-            with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_STORED) as archive:
-                for name, path in images.items():
-                    archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())
+            write_archive(folder / "images.zip", images)
         write_text(data_card(config, contents, folder), folder / "README.md")
         write_json(croissant(config, contents, folder), folder / "croissant.json")
+        # Last, since it has the digests of all other files.
         complete = contents.model_copy(update={"files": digests(folder)})
         write_json(complete.model_dump(mode="json"), folder / RELEASE_FILE)
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        log.info(
-            "%s %s: %d files, %.1f MB",
-            contents.name,
-            contents.version,
-            len(complete.files) + 1,
-            size / 1e6,
-        )
+        sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    version = f"{contents.name} {contents.version}"
+    log.info("%s: %d files, %.1f MB", version, len(complete.files) + 1, sum(sizes) / 1e6)
+
+
+def adjustment_file(adjustment: Adjustment) -> dict[str, Any]:
+    """Return the content of an adjustment's file, as ``ReleasePart.adjustment`` reads it."""
+    return {
+        "multiple": adjustment.multiple,
+        "of_seen": dict(adjustment.of_seen),
+        # Decimals preserve float32.
+        "mean": adjustment.mean.tolist(),
+    }
+
+
+def write_archive(file: Path, images: Mapping[str, Path]) -> None:
+    """Write images into an archive, by their path in it."""
+    # Not compressed: image files are.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in images.items():
+            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())

@@ -65,10 +65,8 @@ ImageKind = Literal["real", "drawn"]
 BalanceKey = Literal["of", "kept"]
 
 
-CONTROLS = (
-    "blind_control",
-    "hubness",
-)  # of a set; they need the images, and without these they are as told
+# Of a set; they need the images, and without these they are as told.
+CONTROLS = ("blind_control", "hubness")
 
 
 STRICT = Section.model_config | ConfigDict(strict=True)
@@ -136,8 +134,8 @@ class Contents(Strict):
 
 def strict(name: str, fields: dict[str, Any]) -> type[Strict]:
     """Return a strict model with fields of one kind for each text of names."""
-    kinds = {field: kind for names, kind in fields.items() for field in names.split()}
-    return create_model(name, __base__=Strict, **kinds)
+    types = {field: kind for names, kind in fields.items() for field in names.split()}
+    return create_model(name, __base__=Strict, **types)
 
 
 # ``adjustments/J.json``: ``score.choices.Adjustment``.
@@ -238,19 +236,28 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
     require(size <= limits.JSON_BYTES, file, limits.over("JSON_BYTES", f"{size:,} bytes"), remedy)
     content = read_json(file)
     if versioned:
-        given = content.get("schema_version") if isinstance(content, dict) else None
-        fault = f"version {given!r} of the schema of a {versioned}, expected {SCHEMA_VERSION}"
-        remedy_here = f"use the compclip that wrote it, or correct the path of the {versioned}"
-        is_current = type(given) is int and given == SCHEMA_VERSION  # True equals 1
-        require(is_current, file, fault[:SHOWN], remedy_here)
+        _require_version(file, content, versioned)
     try:
         # Python's reader takes NaN and 1e999, pydantic's a key twice; a strict tuple may be a list
         # only in JSON.
-        return TypeAdapter(kind).validate_json(json.dumps(content, allow_nan=False), strict=True)
+        text = json.dumps(content, allow_nan=False)
+        return TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        fault = f"{place[:SHOWN]}: {first['msg'].removeprefix('Value error, ')[:SHOWN]}"
+        key = ".".join(map(str, first["loc"]))[:SHOWN]
+        message = first["msg"].removeprefix("Value error, ")[:SHOWN]
+        fault = f"{key}: {message}"
     except (ValueError, RecursionError) as error:
         fault = str(error)
     raise UserError(f"{file}: {' '.join(fault.split())}; {remedy}")
+
+
+def _require_version(file: Path, content: Any, kind: str) -> None:
+    """Raise UserError unless a file of this kind has the schema's current version."""
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    fault = f"version {version!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
+    remedy = f"use the compclip that wrote it, or correct the path of the {kind}"
+    # By its type, because True equals 1.
+    is_current = type(version) is int and version == SCHEMA_VERSION
+    # A stranger may have written a version of any length.
+    require(is_current, file, fault[:SHOWN], remedy)

@@ -59,8 +59,12 @@ PART_TABLES = {
 }
 
 
-# The summary of a generator's scores by a judge, and its entries (``tables.SCORES``) by set.
-Summarized = tuple[dict[str, Any], Mapping[str, pd.DataFrame]]
+@dataclass(frozen=True)
+class Summarized:
+    """A generator's scores by a judge: summary, and entries (``tables.SCORES``) by set."""
+
+    summary: dict[str, Any]
+    tables: Mapping[str, pd.DataFrame]
 
 
 class SummaryKey(NamedTuple):
@@ -78,12 +82,13 @@ class ReleasePart:
 
     name: str
     release: "Release"
-    about: ReleasedComposition
+    contents: ReleasedComposition
 
     @property
     def folder(self) -> Path:
         return self.release.folder / self.name
 
+    # Cached, because each is used by several checks and scores of the same release.
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         return {
@@ -93,10 +98,10 @@ class ReleasePart:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        about = self.release.contents
-        return judged_images(
-            self.tables["splits"], self.release.images, about.train_on, about.halves
-        )
+        # The images that evaluate: with ``half``, the others have trained the judges.
+        settings = self.release.contents
+        images = self.release.images
+        return judged_images(self.tables["splits"], images, settings.train_on, settings.halves)
 
     @property
     def prompts_digest(self) -> str:
@@ -104,48 +109,51 @@ class ReleasePart:
 
     @property
     def rules(self) -> Rules:
-        about, classes = self.release.contents, self.release.classes
-        scoring = about.scoring.model_copy(update={"candidates": self.about.candidates})
-        return Rules(scoring, classes, about.seed, self.name, about.prompts, self.tables["swapped"])
+        # The number of candidates depends on the composition, all else on the release.
+        settings = self.release.contents
+        candidates = {"candidates": self.contents.candidates}
+        return Rules(
+            scoring=settings.scoring.model_copy(update=candidates),
+            classes=self.release.classes,
+            seed=settings.seed,
+            composition=self.name,
+            prompts=settings.prompts,
+            swapped=self.tables["swapped"],
+        )
 
     @property
     def health(self) -> Health:
-        files = {name: self.folder / "health" / f"{name}.json" for name in self.about.judges}
-        content = {
-            name: read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
-            for name, file in files.items()
-        }
-        return Health(content, self.release.contents.health)
+        contents = {}
+        # Averaged over judges, as the scores are.
+        for judge in self.contents.judges:
+            file = self.folder / "health" / f"{judge}.json"
+            contents[judge] = read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
+        return Health(contents, self.release.contents.health)
 
     @property
     def summaries(self) -> list[SummaryKey]:
         """What each summary of scores is about; test_seen has a second, of the prompts whose
         caption was swapped.
         """
-        contents = self.release.contents
-        sets = set_names(tables.TESTS, contents.scoring.distractors)
-        keys = [
-            SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts)
-            for of in sets
-        ]
-        return sum(
-            (
-                [key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key]
-                for key in keys
-            ),
-            [],
-        )
+        settings = self.release.contents
+        keys = []
+        for name, split, distractors in set_names(tables.TESTS, settings.scoring.distractors):
+            prompts = "swapped" if split == "test_swapped" else settings.prompts
+            keys.append(SummaryKey(name, split, distractors, prompts))
+            if split == "test_seen":
+                keys.append(SummaryKey(name, split, distractors, "swapped"))
+        return keys
 
     @cached_property
     def matched(self) -> set[str]:
-        return matched_pairs(self.tables["ranking"], read_heldout(self.folder / "heldout.json"))
+        heldout = read_heldout(self.folder / "heldout.json")
+        return matched_pairs(self.tables["ranking"], heldout)
 
     @cached_property
     def variants(self) -> dict[str, Any]:
         """The counts of ``variants.json``, by split."""
-        return read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD).model_dump()[
-            "splits"
-        ]
+        content = read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD)
+        return content.model_dump()["splits"]
 
     @cached_property
     def divergences(self) -> pd.DataFrame:
@@ -155,90 +163,97 @@ class ReleasePart:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
-        return content and Adjustment(
-            np.array(content.mean, np.float32), content.multiple, content.of_seen
-        )
+        if content is None:
+            return None
+        # As embeddings are; the file's decimals preserve float32.
+        mean = np.array(content.mean, np.float32)
+        return Adjustment(mean, content.multiple, content.of_seen)
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
         """Return ``summary.json`` of a control generator, by default the first, by a judge."""
-        file = (
-            self.folder
-            / "scores"
-            / judge
-            / (generator or self.about.generators[0])
-            / "summary.json"
-        )
+        # Any control names the judge, so a submission takes the first one's summary.
+        generator = generator or self.contents.generators[0]
+        file = self.folder / "scores" / judge / generator / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
     def control(self, judge: str, generator: str) -> Summarized:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
         scores = self.summary(judge, generator)["scores"]
-        told = {SummaryKey(*map(of.get, SummaryKey._fields)): of for of in scores}
-        served = [key for key in self.summaries if key in told]
-        is_complete = served == [*told] and len(told) == len(scores)
+        controls = {}
+        for score in scores:
+            key = SummaryKey(*map(score.get, SummaryKey._fields))
+            controls[key] = score
+        # A generator may not serve all splits, but what it has must be in order, each key once.
+        served = [key for key in self.summaries if key in controls]
+        # A set that is there twice, or that the release does not score, fails as well.
+        is_complete = served == [*controls] and len(controls) == len(scores)
         require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
-        of_sets = {
+        score_tables = {
             key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served
         }
-        return self.scored(generator, judge, of_sets, told), of_sets
+        summary = self.scored(generator, judge, score_tables, controls)
+        return Summarized(summary, score_tables)
 
     def scored(
         self,
         generator: str,
         judge: str,
-        of_sets: Mapping[str, pd.DataFrame],
-        told: Mapping[SummaryKey, Mapping[str, Any]],
+        score_tables: Mapping[str, pd.DataFrame],
+        controls: Mapping[SummaryKey, Mapping[str, Any]],
     ) -> dict[str, Any]:
         """Return the summary of a generator's scores by a judge: what is computed wins over what is
         told.
 
         Args:
-            of_sets: its entries (``tables.SCORES``) by set.
-            told: the controls of each summary, which only its images determine.
+            score_tables: its entries (``tables.SCORES``) by set.
+            controls: those of each summary, which only its images determine.
         """
-        contents = self.release.contents
+        settings = self.release.contents
         scores = []
-        for key, of in told.items():
-            entries = of_sets[key.set][~tables.is_further(of_sets[key.set])]
+        for key, values in controls.items():
+            # What follows from the entries is computed again, and not read from the summary.
+            entries = score_tables[key.set]
+            entries = entries[~tables.is_further(entries)]
             if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[
-                    tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)
-                ]
-            controls = {name: of[name] for name in CONTROLS}
-            scores.append(
-                {**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)}
-            )
+                swapped = self.tables["swapped"]
+                entries = entries[tables.are_among(entries, swapped, tables.CAPTION_KEY)]
+            score = {name: values[name] for name in CONTROLS}
+            score |= key._asdict()
+            score["judged"] = len(entries)
+            score |= adjective_summary(entries)
+            scores.append(score)
         # From the summary of a control are only the judge's name and the rule for classes.
-        return self.summary(judge) | {
-            "dataset": contents.dataset,
-            "composition": self.name,
-            "generator": generator,
-            "scores": scores,
-            "judge_hash": self.about.judges[judge].hash,
-            "candidates": self.about.candidates,
-            "seed": contents.seed,
-            "chunking": contents.scoring.chunking,
-        }
+        summary = self.summary(judge)
+        summary |= {"dataset": settings.dataset, "composition": self.name}
+        summary |= {"generator": generator, "scores": scores}
+        summary["judge_hash"] = self.contents.judges[judge].hash
+        summary["candidates"] = self.contents.candidates
+        summary["seed"] = settings.seed
+        summary["chunking"] = settings.scoring.chunking
+        return summary
 
     def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
         """Return a generator's scores."""
+        # ``exclusive`` decides which swapped prompts count in what is composed.
         swapped = self.tables["swapped"][[*tables.CAPTION_KEY, "exclusive"]]
+        # Images of a class are resampled together.
+        classes = self.release.classes
         return all_scores(
             {
-                judge: scores_of(summary, of_sets, swapped, self.release.classes, self.matched)
-                for judge, (summary, of_sets) in by_judge.items()
+                judge: scores_of(scores.summary, scores.tables, swapped, classes, self.matched)
+                for judge, scores in by_judge.items()
             }
         )
 
     @cached_property
     def controls(self) -> list[Scored]:
         """The scores of the control generators."""
+        # All judges of one generator are averaged before the next one is read.
         result = []
-        for generator in self.about.generators:
-            result += self.of_judges(
-                {judge: self.control(judge, generator) for judge in self.about.judges}
-            )
+        for generator in self.contents.generators:
+            by_judge = {judge: self.control(judge, generator) for judge in self.contents.judges}
+            result += self.of_judges(by_judge)
         return result
 
 
@@ -269,24 +284,21 @@ class Release:
     @cached_property
     def parts(self) -> dict[str, ReleasePart]:
         return {
-            name: ReleasePart(name, self, about)
-            for name, about in self.contents.compositions.items()
+            name: ReleasePart(name, self, contents)
+            for name, contents in self.contents.compositions.items()
         }
 
     def part(self, composition: str) -> ReleasePart:
         """Return one composition; UserError if the release does not have it."""
-        allowed = ", ".join(self.parts)
-        require(
-            composition in self.parts,
-            self.folder,
-            f"no composition {composition!r}",
-            f"choose one of {allowed}",
-        )
+        fault = f"no composition {composition!r}"
+        remedy = f"choose one of {', '.join(self.parts)}"
+        require(composition in self.parts, self.folder, fault, remedy)
         return self.parts[composition]
 
 
 def package_version(name: str) -> str:
     """Return the version of a package, or of a checkout of compclip that is not installed."""
+    # An installed compclip has metadata, but no project file beside it.
     project = ROOT / "pyproject.toml"
     if name == PACKAGE and project.is_file():
         return tomllib.loads(project.read_text())["project"]["version"]
@@ -306,13 +318,10 @@ def open_release(folder: str | Path) -> Release:
     """
     folder = Path(folder)
     file = folder / RELEASE_FILE
-    require(
-        os.path.isfile(file),
-        folder,
-        f"no {RELEASE_FILE}, so it is not a release",
-        "give the folder of a release",
-    )
+    fault = f"no {RELEASE_FILE}, so it is not a release"
+    require(os.path.isfile(file), folder, fault, "give the folder of a release")
     contents = read_strictly(file, Contents, DOWNLOAD, "release")
+    # Files before tables, so that nothing is parsed that the release does not list.
     check_files(folder, contents)
     release = Release(folder, contents, sha256(file))
     check_release(release)

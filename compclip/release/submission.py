@@ -18,7 +18,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from compclip.core.errors import require
-from compclip.core.rounding import json_values
+from compclip.core.rounding import DECIMALS, json_values
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
 from compclip.generate.generators.folder import MOST_EQUAL
 from compclip.release.config import Line
@@ -32,8 +32,14 @@ from compclip.release.models import (
     Strict,
     read_strictly,
 )
-from compclip.release.released import Release, ReleasePart, package_version
-from compclip.report.make_table import make_table
+from compclip.release.released import (
+    Release,
+    ReleasePart,
+    Summarized,
+    SummaryKey,
+    package_version,
+)
+from compclip.report.make_table import Composition, Tables, make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
@@ -41,7 +47,9 @@ from compclip.score.scores import SetScores
 from compclip.stats import balance
 
 FAILED = ("missing", "unreadable")
+COUNTS_AS_WRONG = "a missing image counts as wrong"
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
+# What the texts on the left look like.
 LOOK_ALIKE = {
     "-": "",
     "_": "",
@@ -56,11 +64,8 @@ LOOK_ALIKE = {
 }
 JudgeWeights = Literal["none", "guided", "re-ranked"]
 TrainingData = Literal["split", "other", "unknown"]
-TYPES = {
-    "str": str,
-    "float64": float,
-    "Int64": int,
-}  # of the columns of ``tables.MEASUREMENTS``, in JSON
+# Of the columns of ``tables.MEASUREMENTS``, in JSON.
+TYPES = {"str": str, "float64": float, "Int64": int}
 
 
 class ReleaseId(Strict):
@@ -139,9 +144,8 @@ class Environment(TypedDict):
 
 
 # A row of ``scores.parquet``.
-Figure = TypedDict(
-    "Figure", {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()}
-)  # type: ignore
+FIGURE_TYPES = {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()}
+Figure = TypedDict("Figure", FIGURE_TYPES)  # type: ignore[misc]
 Figure.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
 
 
@@ -166,203 +170,212 @@ def environment() -> Environment:
     """Return the environment of this process."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    packages = [*Environment.__annotations__][2:]
-    processor = " ".join(next(models, platform.processor()).split()) or "unknown"
-    about = {"machine": platform.machine(), "processor": processor}
-    return Environment(**about, **{name: package_version(name) for name in packages})  # type: ignore[typeddict-item]
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    model = models[0] if models else platform.processor()
+    values = {"machine": platform.machine()}
+    # A line of printable characters, as ``Line`` expects.
+    values["processor"] = " ".join(model.split()) or "unknown"
+    # The other fields are packages.
+    for name in [*Environment.__annotations__][2:]:
+        values[name] = package_version(name)
+    return Environment(**values)  # type: ignore[typeddict-item]
 
 
 def look(name: str) -> str:
     """Return what names that look alike have in common."""
+    # Compatible characters, such as full-width letters, are one.
     folded = unicodedata.normalize("NFKC", name).casefold()
-    for seen, like in LOOK_ALIKE.items():
-        folded = folded.replace(seen, like)
+    for text, similar in LOOK_ALIKE.items():
+        folded = folded.replace(text, similar)
     return folded
 
 
-def check_name(where: object, name: str, release: Release) -> None:
+def check_name(location: object, name: str, release: Release) -> None:
     """Raise UserError if a name could be taken for that of a control of the release."""
-    controls = {
+    control_by_look = {
         look(control): control
-        for part in release.parts.values()
-        for control in part.about.generators
+        for composition in release.parts.values()
+        for control in composition.contents.generators
     }
-    control = controls.get(look(name))
-    fault = (
-        f"{name} is a control of the release"
-        if name == control
-        else f"{name} looks like {control}, a control"
-    )
-    require(control is None, where, fault, "choose another name")
+    name_look = look(name)
+    control = control_by_look.get(name_look)
+    fault = f"{name} looks like {control}, a control"
+    if name == control:
+        fault = f"{name} is a control of the release"
+    require(control is None, location, fault, "choose another name")
 
 
 def read_submission(file: Path, release: Release) -> Submission:
     """Read a submission for this release; UserError if it is damaged, or for a different release or
     judges.
     """
+    # The model checks types and ranges, all below whether they fit the release.
     submission = read_strictly(file, Submission, "submit again", "submission")
-    of = submission.release
+    scored = submission.release
     fault = (
-        f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} "
-        f"({release.digest[:12]})"
+        f"is for release {scored.name} {scored.version} ({scored.digest[:12]}), not "
+        f"{release.title} ({release.digest[:12]})"
     )
-    own = ReleaseId(
-        name=release.contents.name, version=release.contents.version, digest=release.digest
-    )
-    require(of == own, file, fault, "give the release that was scored, or submit again")
+    # The digest is that of release.json, which has the digests of all other files.
+    is_same = scored == release_id(release)
+    require(is_same, file, fault, "give the release that was scored, or submit again")
     check_name(f"{file}: name", submission.name, release)
-    require(
-        [*submission.compositions] == [*release.parts],
-        file,
-        "other compositions than the release",
-        "submit again",
-    )
-    for name, part in release.parts.items():
-        _check_part(file, name, submission.compositions[name], part)
+    # As lists, here and below: the order of figures follows that of compositions and judges.
+    is_same = [*submission.compositions] == [*release.parts]
+    require(is_same, file, "other compositions than the release", "submit again")
+    for name, composition in release.parts.items():
+        submitted = submission.compositions[name]
+        location = f"{file}: {name}"
+        _check_images(location, submitted, composition)
+        _check_sets(location, submitted, composition)
     return submission
 
 
-def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePart) -> None:
-    """Raise UserError unless prompts, judges and the number of values are those of the release."""
-    where = f"{file}: {name}"
-    require(
-        of.prompts == part.prompts_digest,
-        where,
-        "prompts differ from those of the release",
-        "submit again",
-    )
-    hashes = {judge: about.hash for judge, about in part.about.judges.items()}
-    given = {judge: scores.hash for judge, scores in of.judges.items()}
-    require(
-        [*given.items()] == [*hashes.items()],
-        where,
-        f"judges {given} are not those of the release, {hashes}",
-        "submit again",
-    )
-    names = set(part.tables["prompts"]["file_name"])
-    fault = (
-        f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts "
-        "as wrong"
-    )
-    require(set(of.images) == names, where, fault, "submit again")
-    digests = part.tables["prompts"]["file_name"].map(of.images)
-    made = digests.where(~digests.isin(FAILED))
-    first = part.tables["prompts"]["text"].groupby(made).transform("first")
-    equal = made.notna() & (part.tables["prompts"]["text"] != first)
-    fault = f"{equal.sum()} of {made.count()} images are equal to that of another text"
-    require(
-        equal.sum() <= MOST_EQUAL * made.count(),
-        where,
-        fault,
-        "draw an image for each text, and submit again",
-    )
-    sets = {each: split for each, split, _ in sets_of(part)}
-    controls = [f"{key.set} {key.prompts}" for key in part.summaries]
-    for judge, scores in of.judges.items():
-        by_judge = f"{where}: judge {judge}"
-        require(
-            [*scores.values] == [*sets],
-            by_judge,
-            f"sets {', '.join(scores.values)}, expected {', '.join(sets)}",
-        )
+def release_id(release: Release) -> ReleaseId:
+    contents = release.contents
+    return ReleaseId(name=contents.name, version=contents.version, digest=release.digest)
+
+
+def _check_images(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+    """Raise UserError unless prompts, judges and images are those of the release."""
+    is_same = submitted.prompts == composition.prompts_digest
+    require(is_same, location, "prompts differ from those of the release", "submit again")
+    hashes = {judge: released.hash for judge, released in composition.contents.judges.items()}
+    submitted_hashes = {judge: scores.hash for judge, scores in submitted.judges.items()}
+    fault = f"judges {submitted_hashes} are not those of the release, {hashes}"
+    is_same = [*submitted_hashes.items()] == [*hashes.items()]
+    require(is_same, location, fault, "submit again")
+    prompts = composition.tables["prompts"]
+    names = set(prompts["file_name"])
+    images = submitted.images
+    fault = f"images of {len(images)} prompts, expected {len(names)}: {COUNTS_AS_WRONG}"
+    require(set(images) == names, location, fault, "submit again")
+    # A few images may be equal, for example if they are all black (``MOST_EQUAL``).
+    digests = prompts["file_name"].map(images)
+    image_digests = digests.where(~digests.isin(FAILED))
+    # An image that is equal to that of another text was not drawn from both texts.
+    first_text = prompts["text"].groupby(image_digests).transform("first")
+    equal = int((image_digests.notna() & (prompts["text"] != first_text)).sum())
+    fault = f"{equal} of {image_digests.count()} images are equal to that of another text"
+    remedy = "draw an image for each text, and submit again"
+    require(equal <= MOST_EQUAL * image_digests.count(), location, fault, remedy)
+
+
+def _check_sets(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+    """Raise UserError unless the sets and the number of values are those of the release."""
+    sets = {name: split for name, split, _ in sets_of(composition)}
+    controls = [control_key(key.set, key.prompts) for key in composition.summaries]
+    for judge, scores in submitted.judges.items():
+        judge_location = f"{location}: judge {judge}"
+        fault = f"sets {', '.join(scores.values)}, expected {', '.join(sets)}"
+        require([*scores.values] == [*sets], judge_location, fault)
         fault = f"controls of {', '.join(scores.controls)}, expected {', '.join(controls)}"
-        require([*scores.controls] == controls, by_judge, fault, "submit again")
-        for each, split in sets.items():
-            check_values(
-                f"{by_judge}: {each}", {**scores.values[each]}, prompts_of(part, split), of.images
-            )
+        require([*scores.controls] == controls, judge_location, fault, "submit again")
+        for name, split in sets.items():
+            prompts = prompts_of(composition, split)
+            values = {**scores.values[name]}
+            check_values(f"{judge_location}: {name}", values, prompts, submitted.images)
 
 
 def check_values(
-    where: str, values: Mapping[str, Any], prompts: pd.DataFrame, images: Mapping[str, str]
+    location: str, values: Mapping[str, Any], prompts: pd.DataFrame, images: Mapping[str, str]
 ) -> None:
     """Raise UserError unless all values are in range, missing images count as wrong, and chances
     are consistent.
     """
+    n = len(prompts)
     for name, column in values.items():
-        fault = (
-            f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts "
-            "as wrong"
-        )
-        require(len(column) == len(prompts), where, fault, "submit again")
+        fault = f"{name}: {len(column)} values for {n} prompts: {COUNTS_AS_WRONG}"
+        require(len(column) == n, location, fault, "submit again")
     table = pd.DataFrame(values, index=prompts["file_name"])
     failed = table.index.map(images).isin(FAILED)
-    wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
-    wrong &= table["similarity"].isna() & (table[WRONG.index] == WRONG).all(axis=1)
-    for rows, fault in (
-        (failed & ~wrong, "has no image but counts as scored"),
-        (~failed & table["similarity"].isna(), "has an image but no similarity"),
-    ):
-        require(
-            not rows.any(), where, f"{next(iter(table.index[rows]), '')} {fault}", "submit again"
-        )
+    has_similarity = table["similarity"].notna()
+    # A prompt without variants has no chance, whether or not it has an image.
+    chances = table[["hit", "adjective_first", "adjusted_first"]]
+    is_wrong = chances.fillna(0).eq(0).all(axis=1)
+    is_wrong &= ~has_similarity & (table[WRONG.index] == WRONG).all(axis=1)
+    _require_none(location, failed & ~is_wrong, "has no image but counts as scored")
+    _require_none(location, ~failed & ~has_similarity, "has an image but no similarity")
 
 
-def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
+def _require_none(location: str, rows: pd.Series, fault: str) -> None:
+    """Raise UserError for the first of ``rows``, booleans by file_name."""
+    first = next(iter(rows.index[rows]), "")
+    require(not rows.any(), location, f"{first} {fault}", "submit again")
+
+
+def sets_of(composition: ReleasePart) -> list[tuple[str, str, str]]:
     """Return name, split and distractors of each scored set."""
-    return list(set_names(TESTS, part.release.contents.scoring.distractors))
+    return list(set_names(TESTS, composition.release.contents.scoring.distractors))
 
 
-def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
+def prompts_of(composition: ReleasePart, split: str) -> pd.DataFrame:
     """Return the prompts of a split in the order of values."""
-    prompts = part.tables["prompts"]
+    prompts = composition.tables["prompts"]
     return prompts[prompts["split"] == split].sort_values(ENTRY, ignore_index=True)
+
+
+def control_key(set_name: str, prompts: str) -> str:
+    """Return the key of a summary's controls."""
+    return f"{set_name} {prompts}"
 
 
 def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
     """Return the scores by one judge in the form of a submission."""
-    controls = {
-        f"{summary['set']} {summary['prompts']}": {name: summary[name] for name in CONTROLS}
-        for of in scored.values()
-        for summary in of.summaries
-    }
-    values = {
-        name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()
-    }
+    controls = {}
+    values = {}
+    for name, scores in scored.items():
+        columns = scores.table[[*MEASURED]].to_dict("list")
+        values[name] = json_values(columns)
+        for summary in scores.summaries:
+            # test_seen has two summaries, of all prompts and of the swapped ones.
+            key = control_key(summary["set"], summary["prompts"])
+            controls[key] = {control: summary[control] for control in CONTROLS}
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
-def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
+def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
     """Return ``tables.SCORES`` of a set, from its values and the release."""
-    prompts = prompts_of(part, split)
+    prompts = prompts_of(composition, split)
     table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
-    pairs, scoring, weights = (
-        prompts["pair"].tolist(),
-        part.release.contents.scoring,
-        np.ones(len(prompts)),
-    )
+    # Computed here, so that a submission cannot choose its weights.
+    weights = np.ones(len(prompts))
     if split == "test_swapped":
-        cut = balance.cut_dominant(
-            pairs, scoring.balance.dominant_of(part.name), scoring.balance.ratio
-        )
-        weights = balance.weights(pairs, cut)
-    entry, _ = variants_of_entries(prompts, split, part.tables["variants"])
-    table["weight"] = np.round(weights, 6)
-    table["adjectives"] = np.bincount(entry, minlength=len(prompts)) + 1
-    return table[[*SCORES.columns]].astype(
-        {name: column.dtype for name, column in SCORES.columns.items()}
-    )
+        pairs = prompts["pair"].tolist()
+        weights = balance.weights(pairs, composition.rules.cut(pairs))
+    # The judge chooses among the prompt's own adjective and those of its variants.
+    entry, _ = variants_of_entries(prompts, split, composition.tables["variants"])
+    variants = np.bincount(entry, minlength=len(prompts))
+    table["adjectives"] = variants + 1
+    table["weight"] = np.round(weights, DECIMALS)
+    types = {name: column.dtype for name, column in SCORES.columns.items()}
+    return table[[*SCORES.columns]].astype(types)
 
 
-def scored_of(part: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
+def scored_of(composition: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
+    # In the order of the release's judges: the first one names the entries of all.
     by_judge = {}
-    for judge in part.about.judges:
-        of = judges[judge]
+    for judge in composition.contents.judges:
+        scores = judges[judge]
         tables = {
-            each: score_frame(part, split, of.values[each]) for each, split, _ in sets_of(part)
+            set_name: score_frame(composition, split, scores.values[set_name])
+            for set_name, split, _ in sets_of(composition)
         }
-        told = {key: of.controls[f"{key.set} {key.prompts}"] for key in part.summaries}
-        by_judge[judge] = part.scored(name, judge, tables, told), tables
-    return part.of_judges(by_judge)
+        controls: dict[SummaryKey, Mapping[str, Any]] = {
+            key: {**scores.controls[control_key(key.set, key.prompts)]}
+            for key in composition.summaries
+        }
+        summary = composition.scored(name, judge, tables, controls)
+        by_judge[judge] = Summarized(summary, tables)
+    return composition.of_judges(by_judge)
 
 
 def compare_submissions(
-    part: ReleasePart,
+    composition: ReleasePart,
     submissions: Iterable[tuple[str, ScoresByJudge]],
     controls: Collection[str | None] | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+) -> Tables:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and
     submissions.
 
@@ -370,11 +383,18 @@ def compare_submissions(
         submissions: scores by judge, by the submission's name.
         controls: some of the control generators; None: all.
     """
-    scores = [score for score in part.controls if controls is None or score.generator in controls]
-    scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
-    contents, about = part.release.contents, part.about
-    composition = scores, part.divergences, dict[str, Any](), part.variants
-    return make_table([composition], about.anchors, about.generators, contents.scoring.chunks)
+    scores = [
+        score for score in composition.controls if controls is None or score.generator in controls
+    ]
+    for name, judges in submissions:
+        scores += scored_of(composition, name, judges)
+    measurements = Composition(
+        scores, composition.divergences, fids={}, variants=composition.variants
+    )
+    # Controls are not ranked, so simultaneous intervals are over the submissions alone.
+    settings = composition.contents
+    chunks = composition.release.contents.scoring.chunks
+    return make_table([measurements], settings.anchors, settings.generators, chunks)
 
 
 def figures_of(
@@ -386,11 +406,15 @@ def figures_of(
     Args:
         judges: the scores of each composition by judge.
     """
-    tables = []
-    for composition, part in release.parts.items():
-        # other controls do not affect the estimates
-        anchors = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
-        tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])
-    scores = pd.concat(tables, ignore_index=True)
-    rows = scores[scores["generator"] == name]
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    scores = []
+    for composition_name, composition in release.parts.items():
+        # Other controls do not affect the estimates.
+        anchors = chain.from_iterable(composition.contents.anchors.values())
+        controls = [release.contents.reference, *anchors]
+        submissions = [(name, judges[composition_name])]
+        scores.append(compare_submissions(composition, submissions, controls).scores)
+    table = pd.concat(scores, ignore_index=True)
+    rows = table[table["generator"] == name]
+    # JSON has no NaN; objects, because columns of numbers have no None.
+    values = rows.astype(object).where(rows.notna(), None)
+    return values.to_dict("records")

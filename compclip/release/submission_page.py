@@ -7,50 +7,72 @@ from typing import Any
 from compclip.plot.drawing import save, style
 from compclip.plot.page import data_uri, render, write_page
 from compclip.release.released import Release, ReleasePart
-from compclip.release.submission import Submission, compare_submissions
+from compclip.release.submission import FAILED, Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
+from compclip.report.make_table import Tables
 from compclip.report.readable import score_views
 
 
-def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
+def part_context(composition: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
     """Return the variables of a page for a composition; figures are written to a temporary
     ``folder``.
     """
-    of, health, seed = submission.compositions[part.name], part.health, part.release.contents.seed
-    scores, comparisons, pairs = compare_submissions(part, [(submission.name, of.judges)])
-    figures, file = [], folder / "figure.svg"
-    for title, figure in (
-        ("What is composed of held-out pairs", draw_composed(scores, seed)),
-        (
-            "Adjective accuracy by held-out pair",
-            draw_pairs(pairs[pairs["generator"] == submission.name], seed),
-        ),
-    ):
-        save(figure, file, title)
-        figures.append((title, data_uri(file.read_bytes())))
+    submitted = submission.compositions[composition.name]
+    health = composition.health
+    tables = compare_submissions(composition, [(submission.name, submitted.judges)])
+    # The judges' health is part of the release, so all submissions have the same notes.
+    notes = [health.line]
+    if health.unrecognized_line:
+        notes.append(health.unrecognized_line)
+    training_data = {submission.name: submission.training_data}
+    anchors = composition.contents.anchors
     return {
-        "name": part.name,
-        "verdicts": verdicts.verdicts(
-            scores, part.about.anchors, health.is_fit, {submission.name: submission.training_data}
-        ),
-        "views": score_views(scores, comparisons, {}),
-        "notes": [health.line, *filter(None, [health.unrecognized_line])],
-        "lacking": sum(digest in ("missing", "unreadable") for digest in of.images.values()),
-        "prompts": len(of.images),
-        "figures": figures,
+        "name": composition.name,
+        "verdicts": verdicts.verdicts(tables.scores, anchors, health.is_fit, training_data),
+        "views": score_views(tables.scores, tables.comparisons, {}),
+        "notes": notes,
+        # They count as wrong.
+        "lacking": sum(digest in FAILED for digest in submitted.images.values()),
+        "prompts": len(submitted.images),
+        "figures": _figures(composition, submission, tables, folder),
     }
+
+
+def _figures(
+    composition: ReleasePart, submission: Submission, tables: Tables, folder: Path
+) -> list[tuple[str, str]]:
+    """Return the title and the data URI of each figure."""
+    seed = composition.release.contents.seed
+    is_submitted = tables.pairs["generator"] == submission.name
+    pairs = tables.pairs[is_submitted]
+    figures = {
+        "What is composed of held-out pairs": draw_composed(tables.scores, seed),
+        "Adjective accuracy by held-out pair": draw_pairs(pairs, seed),
+    }
+    file = folder / "figure.svg"
+    embedded = []
+    for title, figure in figures.items():
+        save(figure, file, title)
+        # The page is a single file.
+        uri = data_uri(file.read_bytes())
+        embedded.append((title, uri))
+    return embedded
 
 
 def write_submission_page(release: Release, submission: Submission, file: Path) -> list[str]:
     """Write the page, and return a line for each composition."""
     with TemporaryDirectory() as folder, style():
         compositions = [
-            part_context(part, submission, Path(folder)) for part in release.parts.values()
+            part_context(composition, submission, Path(folder))
+            for composition in release.parts.values()
         ]
     context = {"release": release, "submission": submission, "compositions": compositions}
     write_page(render("submission.html.j2", context), file)
-    given = ((of["name"], verdict) for of in compositions for verdict in of["verdicts"])
-    return [
-        f"{name}: {verdict.line}" for name, verdict in given if verdict.generator == submission.name
-    ]
+    lines = []
+    for composition in compositions:
+        for verdict in composition["verdicts"]:
+            # The others are of controls.
+            if verdict.generator == submission.name:
+                lines.append(f"{composition['name']}: {verdict.line}")
+    return lines

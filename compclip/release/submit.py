@@ -21,11 +21,11 @@ from compclip.core.tables import TESTS
 from compclip.generate.generator import KEYS
 from compclip.generate.generators.folder import find_images
 from compclip.io import write_text
+from compclip.release.models import DOWNLOAD
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     FAILED,
     JudgeWeights,
-    ReleaseId,
     ScoresByJudge,
     Submission,
     SubmittedComposition,
@@ -33,6 +33,7 @@ from compclip.release.submission import (
     check_name,
     environment,
     figures_of,
+    release_id,
     submitted_scores,
 )
 from compclip.score.choices import Embed
@@ -89,24 +90,33 @@ class Pictures:
 
 def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     """Find and check the image of each prompt."""
-    chosen, _ = find_images(folder, prompts)
-    names, paths = prompts["file_name"], dict[str, str]()
-    digests, sizes = dict.fromkeys(names, "missing"), Counter[tuple[int, int]]()
+    files, _ = find_images(folder, prompts)
+    names = prompts["file_name"]
+    paths = dict[str, str]()
+    digests = dict.fromkeys(names, "missing")
+    sizes = Counter[tuple[int, int]]()
     for name in track(names, len(names), "images checked"):
-        if name in chosen:
-            try:
-                sizes[image_size(chosen[name])] += 1
-                digests[name], paths[name] = sha256(chosen[name]), str(chosen[name])
-            except BrokenImage:
-                digests[name] = "unreadable"
+        # Its digest stays ``missing``.
+        if name not in files:
+            continue
+        try:
+            sizes[image_size(files[name])] += 1
+        except BrokenImage:
+            digests[name] = "unreadable"
+        else:
+            digests[name] = sha256(files[name])
+            paths[name] = str(files[name])
+    # A digest stands for an image; the manifest has its status instead.
     status = names.map(digests).where(~names.isin(paths), "ok")
-    return Pictures(prompts[KEYS].assign(path=names.map(paths), status=status), digests, sizes)
+    manifest = prompts[KEYS].assign(path=names.map(paths), status=status)
+    return Pictures(manifest, digests, sizes)
 
 
 def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
     """Find and check the images of all compositions."""
     return {
-        name: find_pictures(folder, part.tables["prompts"]) for name, part in release.parts.items()
+        name: find_pictures(folder, composition.tables["prompts"])
+        for name, composition in release.parts.items()
     }
 
 
@@ -117,23 +127,22 @@ def check_pictures(
     accepted.
     """
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
-    fault = (
-        f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or "
-        "unreadable"
-    )
+    counts = f"{len(lacking)} of {len(pictures.digests)} images of {composition}"
+    fault = f"{counts} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
     require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
     if lacking:
         log.warning("warning: %s: %s; they count as wrong", folder, fault)
-    counts = ", ".join(
+    size_counts = [
         f"{n} of {width} x {height} pixels" for (width, height), n in pictures.sizes.most_common()
-    )
-    fault = f"images of {composition} have {len(pictures.sizes)} sizes ({counts})"
-    require(sizes or len(pictures.sizes) < 2, folder, fault, "draw all at one size, or add --sizes")
+    ]
+    number = len(pictures.sizes)
+    fault = f"images of {composition} have {number} sizes ({', '.join(size_counts)})"
+    require(sizes or number < 2, folder, fault, "draw all at one size, or add --sizes")
 
 
 def score_part(
-    part: ReleasePart,
+    composition: ReleasePart,
     manifest: pd.DataFrame,
     judge: str,
     texts: Callable[[Sequence[str]], Embed],
@@ -147,14 +156,26 @@ def score_part(
         texts: given all texts, returns a function that maps some of them to their embeddings.
         images: maps paths to embeddings.
     """
-    tables = {name: part.tables[name] for name in ("prompts", "swapped")}
-    tables |= {"captions": part.release.captions, "judged": part.judged}
-    sets = entry_sets(splits, part.rules.scoring.distractors, manifest=manifest, **tables)
-    variants = part.tables["variants"]
+    rules = composition.rules
+    sets = entry_sets(
+        splits,
+        rules.scoring.distractors,
+        prompts=composition.tables["prompts"],
+        manifest=manifest,
+        captions=composition.release.captions,
+        judged=composition.judged,
+        swapped=composition.tables["swapped"],
+    )
+    # A metric (``compclip.metrics``) scores one split alone.
+    variants = composition.tables["variants"]
     variants = variants[variants["split"].isin(splits)]
-    used = {text for of in sets for table in (of.entries, of.pool) for text in table["text"]}
-    embed = texts([*sorted(used), *variants["text"]])
-    return score_images(sets, part.rules, variants, embed, images, part.adjustment(judge))
+    captions = set[str]()
+    for entry_set in sets:
+        captions |= entry_set.texts
+    # Sorted, since a set has no fixed order, and other batches round differently.
+    embed = texts([*sorted(captions), *variants["text"]])
+    adjustment = composition.adjustment(judge)
+    return score_images(sets, rules, variants, embed, images, adjustment)
 
 
 def score_parts(
@@ -163,62 +184,69 @@ def score_parts(
     """Return the scores of each composition by each judge."""
     from compclip.clip.embed import open_embedders  # torch is slow to import
 
-    contents, scores = release.contents, dict[str, ScoresByJudge]()
-    for name, part in release.parts.items():
-        judges = part.about.judges
-        folders = [release.folder / about.folder for about in judges.values()]
-        with open_embedders(folders, contents.batch, contents.threads, device, cache) as embedders:
-            for (judge, about), folder, embedder in zip(
-                judges.items(), folders, embedders, strict=True
-            ):
+    settings = release.contents
+    scores = dict[str, ScoresByJudge]()
+    for name, composition in release.parts.items():
+        judges = composition.contents.judges
+        folders = [release.folder / judge.folder for judge in judges.values()]
+        scores[name] = {}
+        # All judges at once, since an image is then read once for all of them.
+        with open_embedders(folders, settings.batch, settings.threads, device, cache) as embedders:
+            for (judge, released), embedder in zip(judges.items(), embedders, strict=True):
                 log.info("%s: judge %s", name, judge)
-                fault = f"its hash is {embedder.judge.hash}, not {about.hash} as in the release"
-                require(
-                    embedder.judge.hash == about.hash, folder, fault, "download the release again"
-                )
+                folder = release.folder / released.folder
+                # Scores by another judge would not be comparable.
+                actual_hash = embedder.judge.hash
+                fault = f"its hash is {actual_hash}, not {released.hash} as in the release"
+                require(actual_hash == released.hash, folder, fault, DOWNLOAD)
                 texts = partial(embed_once, embedder)
-                scored = score_part(part, pictures[name].manifest, judge, texts, embedder.files)
-                scores.setdefault(name, {})[judge] = submitted_scores(about.hash, scored)
+                manifest = pictures[name].manifest
+                # The pictures are the user's files, which are in no table of images.
+                scored = score_part(composition, manifest, judge, texts, embedder.files)
+                scores[name][judge] = submitted_scores(released.hash, scored)
     return scores
 
 
 def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) -> Submission:
     """Return the submission of a model's images."""
+    # Values by judge; all figures follow from them.
     scores = score_parts(release, pictures, command.device, command.cache)
-    compositions = {
-        composition: SubmittedComposition(
-            prompts=part.prompts_digest,
-            images=pictures[composition].digests,
-            judges=scores[composition],
+    compositions = {}
+    for name, composition in release.parts.items():
+        compositions[name] = SubmittedComposition(
+            prompts=composition.prompts_digest,
+            images=pictures[name].digests,
+            judges=scores[name],
         )
-        for composition, part in release.parts.items()
-    }
-    about = ReleaseId(
-        name=release.contents.name, version=release.contents.version, digest=release.digest
-    )
+    # Anyone can compute these figures from the scores; ``compclip verify`` does.
+    figures = figures_of(release, command.name, scores)
     return Submission(
         name=command.name,
         judge_weights=command.judge_weights,
         training_data=command.training_data,
-        release=about,
+        release=release_id(release),
         environment=environment(),
         compositions=compositions,
-        scores=figures_of(release, command.name, scores),
+        scores=figures,
     )
 
 
 def main(command: Submit) -> None:
     from compclip.release.submission_page import write_submission_page
 
-    started, release = time.monotonic(), open_release(command.release)
+    # A release that others wrote is checked before anything is scored.
+    started = time.monotonic()
+    release = open_release(command.release)
+    # Early, because scoring takes long.
     check_name("--name", command.name, release)
     pictures = all_pictures(release, command.images)
-    for name, of in pictures.items():
-        check_pictures(command.images, name, of, command.missing, command.sizes)
+    for name, images in pictures.items():
+        check_pictures(command.images, name, images, command.missing, command.sizes)
     submission = submit(release, pictures, command)
     write_text(submission.model_dump_json() + "\n", command.output)
+    # The scores are written even if drawing the page fails.
     page = command.output.with_suffix(".html")
     lines = write_submission_page(release, submission, page)
-    made = sum(of.sizes.total() for of in pictures.values())
-    log.info("%d images scored in %.0f s", made, time.monotonic() - started)
+    images_scored = sum(images.sizes.total() for images in pictures.values())
+    log.info("%d images scored in %.0f s", images_scored, time.monotonic() - started)
     print(*lines, f"submission: {command.output}", f"page: {page}", sep="\n")

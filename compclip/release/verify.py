@@ -10,7 +10,7 @@ difference.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,8 @@ OF_SPLIT = ("similarity", "adjective_first", "adjusted_first", "adjective_chosen
 SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
-FIGURE = (
-    "composition",
-    "judge_seed",
-    "split",
-    "prompts",
-    "measure",
-)  # columns that name a figure in a line
+# Columns that name a figure in a line.
+FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")
 LISTED = 10  # number of near ties that are listed
 UNPROVEN_VALUES = (
     "Without images, this does not prove that the values come from images: similarities, ranks, "
@@ -98,209 +93,290 @@ def read_verified(file: Path) -> dict[str, VerifiedSubmission]:
     )
 
 
+Faults = Iterator[tuple[str, np.ndarray]]
+
+
 def entry_faults(
-    part: ReleasePart, split: str, judge: str, values: MeasuredValues
-) -> Iterator[tuple[str, np.ndarray]]:
+    composition: ReleasePart, split: str, judge: str, values: MeasuredValues
+) -> Faults:
     """Yield each kind of impossible value, and which entries (n,) have it."""
-    table, rules = score_frame(part, split, values), part.rules
-    beaten, tied = table["p_beaten"].to_numpy(), table["p_tied"].to_numpy()
+    table = score_frame(composition, split, values)
+    yield from _rank_faults(composition, table)
+    is_adjusted = composition.adjustment(judge) is not None
+    yield from _adjective_faults(table, "adjective_first", is_scored=True)
+    yield from _adjective_faults(table, "adjusted_first", is_scored=is_adjusted)
+    is_wrong = wrongly_chosen(composition, split, table)
+    yield "adjective_chosen does not follow from adjective_first", is_wrong
+
+
+def _rank_faults(composition: ReleasePart, table: pd.DataFrame) -> Faults:
+    """Yield the faults of R-precision."""
+    rules = composition.rules
+    beaten = table["p_beaten"].to_numpy()
+    tied = table["p_tied"].to_numpy()
+    has_image = table["similarity"].notna().to_numpy()
+    is_above_one = beaten + tied > 1 + SIX_DECIMALS
+    yield "p_beaten and p_tied are more than 1 together", is_above_one
+    # The exact score is a function of the two, so a submission cannot choose it.
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
-    made = table["similarity"].notna().to_numpy()
+    difference = np.abs(expected - table["expected_top1"].to_numpy())
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as
     # much.
-    far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
-    yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
-    yield "expected_top1 does not follow from p_beaten and p_tied", made & far
+    # Negated, so that NaN is far.
+    is_far = ~(difference <= rules.candidates * SIX_DECIMALS)
+    yield "expected_top1 does not follow from p_beaten and p_tied", has_image & is_far
+    # A sampled hit is random, but these two cases are certain.
     hit = table["hit"].to_numpy()
     yield "a hit, although all distractors rank higher", hit & (beaten == 1)
-    yield (
-        "no hit, although no distractor ranks as high",
-        made & ~hit & (table["expected_top1"] == 1).to_numpy(),
-    )
-    for name, known in (
-        ("adjective_first", True),
-        ("adjusted_first", part.adjustment(judge) is not None),
-    ):
-        first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()
-        places = np.round(1 / np.where(first > 0, first, 1))
-        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (
-            places <= adjectives
-        )
-        none, choice = np.isnan(first), known & (adjectives > 1)
-        yield (
-            f"{name} is not a chance among the prompt's adjectives",
-            np.where(none, choice, ~possible | ~choice),
-        )
-    yield (
-        "adjective_chosen does not follow from adjective_first",
-        wrongly_chosen(part, split, table),
-    )
+    is_certain = (table["expected_top1"] == 1).to_numpy()
+    yield "no hit, although no distractor ranks as high", has_image & ~hit & is_certain
 
 
-def wrongly_chosen(part: ReleasePart, split: str, table: pd.DataFrame) -> np.ndarray:
+def _adjective_faults(table: pd.DataFrame, column: str, *, is_scored: bool) -> Faults:
+    """Yield the faults of the chance that an adjective is first; ``is_scored``: whether the judge
+    gives one.
+    """
+    first = table[column].to_numpy()
+    adjectives = table["adjectives"].to_numpy()
+    # The chance is 0 or, if k adjectives tie, 1 / k.
+    ties = np.round(1 / np.where(first > 0, first, 1))
+    is_fraction = np.abs(first * ties - 1) < adjectives * SIX_DECIMALS
+    is_possible = (first == 0) | is_fraction & (ties <= adjectives)
+    # Without another adjective, or without an adjustment, there must be no value.
+    has_choice = is_scored & (adjectives > 1)
+    is_wrong = np.where(np.isnan(first), has_choice, ~is_possible | ~has_choice)
+    yield f"{column} is not a chance among the prompt's adjectives", is_wrong
+
+
+def wrongly_chosen(composition: ReleasePart, split: str, table: pd.DataFrame) -> np.ndarray:
     """Return which entries (n,) name an adjective that was not offered, or another one than
     ``adjective_first``.
     """
-    variants = part.tables["variants"]
-    entry, variant = variants_of_entries(prompts_of(part, split), split, variants)
+    variants = composition.tables["variants"]
+    entry, variant = variants_of_entries(prompts_of(composition, split), split, variants)
+    # The adjectives of each entry's variants.
     offered = set(zip(entry.tolist(), variants["adjective"].iloc[variant], strict=True))
-    own = [None if pd.isna(pair) else split_pair(pair)[0] for pair in table["pair"]]
     has_choice = (table["similarity"].notna() & (table["adjectives"] > 1)).to_numpy()
+    rows = zip(table["pair"], table["adjective_first"], table["adjective_chosen"], strict=True)
     wrong = np.zeros(len(table), bool)
-    for row, (first, chosen) in enumerate(
-        zip(table["adjective_first"], table["adjective_chosen"], strict=True)
-    ):
+    for row, (pair, first, chosen) in enumerate(rows):
+        # Without an image or another adjective, none is chosen.
         if not has_choice[row]:
             wrong[row] = not pd.isna(chosen)
         elif first > 0:
-            wrong[row] = chosen != own[row]
+            # A tie is won by the prompt (``choices.ranked_first``).
+            own_adjective = None if pd.isna(pair) else split_pair(pair)[0]
+            wrong[row] = chosen != own_adjective
         else:
             wrong[row] = (row, chosen) not in offered
     return wrong
 
 
-def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
+def set_faults(composition: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
     """Yield each contradiction between the sets of a split."""
-    first = dict[str, str]()
-    for each, split, _ in sets_of(part):
-        same = first.setdefault(split, each)
-        for name in OF_SPLIT:
-            if scores.values[each][name] != scores.values[same][name]:  # type: ignore[literal-required]
-                yield f"{each}: {name} differs from that of {same}, which has the same images"
+    first_set = dict[str, str]()
+    for name, split, _ in sets_of(composition):
+        # Sets of a split have the same images and variants, and differ only in their pools.
+        first = first_set.setdefault(split, name)
+        # As plain mappings, since a TypedDict has only literal keys.
+        values: Mapping[str, Any] = {**scores.values[name]}
+        first_values: Mapping[str, Any] = {**scores.values[first]}
+        for column in OF_SPLIT:
+            if values[column] != first_values[column]:
+                yield f"{name}: {column} differs from that of {first}, which has the same images"
 
 
 def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
     """Yield each inconsistency of a submission's values and figures."""
-    for name, part in release.parts.items():
+    for name, composition in release.parts.items():
         for judge, scores in submission.compositions[name].judges.items():
-            for each, split, _ in sets_of(part):
-                names = prompts_of(part, split)["file_name"]
-                for fault, rows in entry_faults(part, split, judge, scores.values[each]):
-                    if rows.any():
-                        more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
-                        yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
-            yield from (f"{name}, judge {judge}, {line}" for line in set_faults(part, scores))
-    judges = {name: of.judges for name, of in submission.compositions.items()}
-    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
+            for fault in _inconsistent_scores(composition, judge, scores):
+                yield f"{name}, judge {judge}, {fault}"
+    judges = {name: submitted.judges for name, submitted in submission.compositions.items()}
+    computed = figures_of(release, submission.name, judges)
+    yield from unequal_figures(submission.scores, computed)
 
 
-def unequal_figures(given: Sequence[Any], computed: list[dict[str, Any]]) -> Iterator[str]:
+def _inconsistent_scores(
+    composition: ReleasePart, judge: str, scores: SubmittedScores
+) -> Iterator[str]:
+    """Yield each inconsistency of the values by one judge."""
+    for set_name, split, _ in sets_of(composition):
+        names = prompts_of(composition, split)["file_name"]
+        for fault, rows in entry_faults(composition, split, judge, scores.values[set_name]):
+            if rows.any():
+                yield f"{set_name}: {names[rows].iloc[0]}: {fault}{_count(rows)}"
+    yield from set_faults(composition, scores)
+
+
+def _count(rows: np.ndarray) -> str:
+    """Return how many entries have a fault, "" for one."""
+    return f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
+
+
+def unequal_figures(submitted: Sequence[Any], computed: list[dict[str, Any]]) -> Iterator[str]:
     """Yield each figure of a submission that differs from that computed from its values."""
-    if len(given) != len(computed):
-        yield f"scores: {len(given)} rows, {len(computed)} follow from the values"
+    # Rows are compared one by one, in their order in ``scores.parquet``.
+    if len(submitted) != len(computed):
+        yield f"scores: {len(submitted)} rows, {len(computed)} follow from the values"
         return
-    for a, b in zip(given, computed, strict=True):
-        where = ", ".join(str(b[key]) for key in FIGURE if b[key] is not None)
-        for key in b:
-            if not equal(a[key], b[key]):
-                yield f"scores: {where}: {key} is {a[key]}, {b[key]} follows from the values"
+    for figure, expected in zip(submitted, computed, strict=True):
+        names = [expected[key] for key in FIGURE if expected[key] is not None]
+        location = ", ".join(map(str, names))
+        for key, value in expected.items():
+            if not equal(figure[key], value):
+                yield f"scores: {location}: {key} is {figure[key]}, {value} follows from the values"
 
 
 def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
     """Return whether two JSON values are equal, numbers within ``tolerance``."""
-    numbers = isinstance(a, int | float) and isinstance(b, int | float)
-    return abs(a - b) <= tolerance if numbers else a == b
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= tolerance
+    return a == b
+
+
+class Differences(NamedTuple):
+    """What differs between a submission and what is computed from its images."""
+
+    lines: list[str]
+    near_ties: list[str]
 
 
 def unequal_values(
-    where: str, given: Mapping[str, Any], computed: Mapping[str, Any], names: pd.Series, same: bool
-) -> tuple[list[str], list[str]]:
+    location: str,
+    submitted: Mapping[str, Any],
+    computed: Mapping[str, Any],
+    names: pd.Series,
+    same: bool,
+) -> Differences:
     """Return the differences of a set's values from those computed from the images, and near ties.
 
     Args:
         names: (n,) file_name of each entry.
         same: whether processor and packages are the same, so that values must be equal.
     """
-    a, b = as_numbers(given), as_numbers(computed)
+    # Similarities are float32 products, all other values have six decimals.
     is_similarity = np.array(MEASURED) == "similarity"
-    tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS) * (not same)
-    far = ~np.isclose(a, b, rtol=0, atol=tolerances, equal_nan=True)
-    ties = far.any(axis=1) & ~far[:, is_similarity].any(axis=1) & (not same)
-    if ties.sum() > NEAR_TIES * len(names):
-        ties[:] = False
-    far[ties] = False
+    if same:
+        tolerances = np.zeros(len(MEASURED))
+    else:
+        tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS)
+    is_far = ~np.isclose(
+        as_numbers(submitted), as_numbers(computed), rtol=0, atol=tolerances, equal_nan=True
+    )
+    is_near_tie = np.zeros(len(names), bool)
+    if not same:
+        # Almost equal similarities may change ranks, but do not differ themselves.
+        is_near_tie = is_far.any(axis=1) & ~is_far[:, is_similarity].any(axis=1)
+        # So many are no rounding: then all of them are differences.
+        if is_near_tie.sum() > NEAR_TIES * len(names):
+            is_near_tie[:] = False
+    is_far[is_near_tie] = False
     lines = []
-    for column, name in enumerate(MEASURED):
-        if (rows := far[:, column]).any():
-            first, more = int(rows.argmax()), f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
-            values = f"{given[name][first]} submitted, {computed[name][first]} computed"
-            lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
-    return lines, [f"{where}: {name}" for name in names[ties]]
+    for number, column in enumerate(MEASURED):
+        rows = is_far[:, number]
+        if rows.any():
+            first = int(rows.argmax())
+            values = f"{submitted[column][first]} submitted, {computed[column][first]} computed"
+            entry = f"{location}: {names.iloc[first]}"
+            lines.append(f"{entry}: {column}: {values}{_count(rows)}")
+    return Differences(lines, [f"{location}: {name}" for name in names[is_near_tie]])
 
 
 def as_numbers(values: Mapping[str, Any]) -> pd.DataFrame:
     """Return the values of a set as numbers; equal adjectives are equal numbers."""
-    table = pd.DataFrame(values)
+    # ``np.isclose`` compares only numbers.
     codes = [
         None if pd.isna(name) else zlib.crc32(str(name).encode())
         for name in values["adjective_chosen"]
     ]
-    return table.assign(adjective_chosen=codes).astype(dict.fromkeys(MEASURED, float))
+    table = pd.DataFrame(values).assign(adjective_chosen=codes)
+    return table.astype(dict.fromkeys(MEASURED, float))
 
 
-def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
+def unequal_images(submitted: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
     """Yield a line if images differ from the submitted ones."""
-    if others := [name for name in given if given[name] != actual[name]]:
-        first = others[0]
-        states = f"{given[first][:12]} submitted, {actual[first][:12]} found"
-        yield f"{len(others)} images are not those submitted, the first {first}: {states}"
+    unequal = [name for name, digest in submitted.items() if digest != actual[name]]
+    if unequal:
+        first = unequal[0]
+        # The first digits are enough to tell two digests apart.
+        submitted_digest = submitted[first][:12]
+        actual_digest = actual[first][:12]
+        digests = f"{submitted_digest} submitted, {actual_digest} found"
+        yield f"{len(unequal)} images are not those submitted, the first {first}: {digests}"
 
 
 def unequal_scores(
     release: Release, submission: Submission, computed: Mapping[str, ScoresByJudge], same: bool
-) -> tuple[list[str], list[str]]:
+) -> Differences:
     """Return the differences of all values from those computed from the images, and near ties."""
-    lines, ties = list[str](), list[str]()
-    for name, part in release.parts.items():
+    lines = list[str]()
+    near_ties = list[str]()
+    for name, composition in release.parts.items():
         for judge, scores in submission.compositions[name].judges.items():
-            own = computed[name][judge]
-            for each, split, _ in sets_of(part):
-                where, names = (
-                    f"{name}, judge {judge}, {each}",
-                    prompts_of(part, split)["file_name"],
+            computed_scores = computed[name][judge]
+            for set_name, split, _ in sets_of(composition):
+                set_differences = unequal_values(
+                    f"{name}, judge {judge}, {set_name}",
+                    {**scores.values[set_name]},
+                    {**computed_scores.values[set_name]},
+                    prompts_of(composition, split)["file_name"],
+                    same,
                 )
-                found = unequal_values(
-                    where, {**scores.values[each]}, {**own.values[each]}, names, same
-                )
-                lines, ties = lines + found[0], ties + found[1]
-            for place, controls in own.controls.items():
-                given: dict[str, Any] = {**scores.controls[place]}
-                lines += [
-                    f"{name}, judge {judge}, {place}: {key}: {given[key]} submitted, {value} "
-                    "computed"
-                    for key, value in controls.items()
-                    if not equal(given[key], value, 0 if same else NEAR_TIES)
-                ]
-    return lines, ties
+                lines += set_differences.lines
+                near_ties += set_differences.near_ties
+            for line in _unequal_controls(scores, computed_scores, same):
+                lines.append(f"{name}, judge {judge}, {line}")
+    return Differences(lines, near_ties)
+
+
+def _unequal_controls(
+    submitted: SubmittedScores, computed: SubmittedScores, same: bool
+) -> Iterator[str]:
+    """Yield each control of a set that differs from that computed from the images."""
+    # A control is a fraction of the entries, each of which may be a near tie.
+    tolerance = 0 if same else NEAR_TIES
+    for key, controls in computed.controls.items():
+        values: Mapping[str, Any] = {**submitted.controls[key]}
+        for control, value in controls.items():
+            if not equal(values[control], value, tolerance):
+                yield f"{key}: {control}: {values[control]} submitted, {value} computed"
+
+
+def verify(
+    release: Release, submission: Submission, command: VerifySubmission, same: bool
+) -> Differences:
+    """Return what differs in a submission; its values are computed again if there are images."""
+    # Without images first, since encoding them takes minutes.
+    lines = list(inconsistent(release, submission))
+    if command.images is None or lines:
+        return Differences(lines, [])
+    pictures = all_pictures(release, command.images)
+    for name, images in pictures.items():
+        submitted_images = submission.compositions[name].images
+        for line in unequal_images(submitted_images, images.digests):
+            lines.append(f"{name}: {line}")
+    # Other images have other scores, so these would only repeat the difference.
+    if lines:
+        return Differences(lines, [])
+    computed = score_parts(release, pictures, command.device, command.cache)
+    return unequal_scores(release, submission, computed, same)
 
 
 def main(command: VerifySubmission) -> None:
-    is_recorded = command.record is not None and command.images is None
-    require(
-        not is_recorded,
-        "--record",
-        "only a submission that is verified by its images is recorded",
-        "add --images",
-    )
+    is_unproven_record = command.record is not None and command.images is None
+    fault = "only a submission that is verified by its images is recorded"
+    require(not is_unproven_record, "--record", fault, "add --images")
     release = open_release(command.release)
     submission = read_submission(command.submission, release)
-    lines, ties = list(inconsistent(release, submission)), list[str]()
     same = submission.environment == environment()
-    if command.images is not None and not lines:
-        pictures = all_pictures(release, command.images)
-        for name, of in pictures.items():
-            lines += [
-                f"{name}: {line}"
-                for line in unequal_images(submission.compositions[name].images, of.digests)
-            ]
-        if not lines:
-            computed = score_parts(release, pictures, command.device, command.cache)
-            lines, ties = unequal_scores(release, submission, computed, same)
-    for line in lines:
+    differences = verify(release, submission, command, same)
+    for line in differences.lines:
         print(f"difference: {line}")
-    if lines:
+    if differences.lines:
         raise SystemExit(1)
-    for tie in ties[:LISTED]:
+    near_ties = differences.near_ties
+    for tie in near_ties[:LISTED]:
         print(f"near tie: {tie}")
     if command.images is None:
         print(
@@ -308,18 +384,23 @@ def main(command: VerifySubmission) -> None:
             f"{UNPROVEN_VALUES} {UNPROVEN_ORIGIN}"
         )
         return
-    how = (
-        "exactly"
-        if same
-        else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
-    )
+    closeness = "exactly"
+    if not same:
+        ties = f"{len(near_ties)} near ties"
+        closeness = f"within rounding (similarities within {SIMILARITY}, {ties})"
     print(
-        f"verified: all values and figures of {submission.name} follow from its images {how}. "
-        f"{UNPROVEN_ORIGIN}"
+        f"verified: all values and figures of {submission.name} follow from its images "
+        f"{closeness}. {UNPROVEN_ORIGIN}"
     )
     if command.record:
-        known = read_verified(command.record) if command.record.exists() else {}
-        known[sha256(command.submission)] = VerifiedSubmission(
-            name=submission.name, release=release.digest
-        )
-        write_json({digest: of.model_dump() for digest, of in known.items()}, command.record)
+        record_submission(command.record, command.submission, release, submission)
+
+
+def record_submission(record: Path, file: Path, release: Release, submission: Submission) -> None:
+    """Add a verified submission to the record."""
+    submissions = read_verified(record) if record.exists() else {}
+    # By the file's digest, so that a changed submission is not taken for a verified one.
+    digest = sha256(file)
+    submissions[digest] = VerifiedSubmission(name=submission.name, release=release.digest)
+    contents = {digest: submission.model_dump() for digest, submission in submissions.items()}
+    write_json(contents, record)

@@ -27,35 +27,53 @@ PAIR_COLUMNS = [
 ]
 
 
-def _columns(of: Values, measure: str) -> dict[str, Row]:
+def _columns(values: Values, measure: str) -> dict[str, Row]:
     """Return the columns of a measure by pair, with intervals over images and judges."""
     columns = dict[str, Row]()
-    for pair, rows in of.entries.groupby("pair").indices.items():
-        found = estimate_score(of.by_judge[rows], of.images[rows])
-        columns[pair] = {measure: found.value, f"{measure}_low": found.new_pairs_low}
-        columns[pair][f"{measure}_high"] = found.new_pairs_high
+    for pair, rows in values.entries.groupby("pair").indices.items():
+        # All entries have the same pair, so the interval for new pairs adds only other judges.
+        score = estimate_score(values.by_judge[rows], values.images[rows])
+        columns[pair] = {
+            measure: score.value,
+            f"{measure}_low": score.new_pairs_low,
+            f"{measure}_high": score.new_pairs_high,
+        }
     return columns
+
+
+def _drawn_by_pair(estimates: Estimates | None) -> dict[tuple[str, str, str], float]:
+    """Return the drawn fraction by generator, split and pair."""
+    drawn = dict[tuple[str, str, str], float]()
+    if estimates is None:
+        return drawn
+    for generator, skills in estimates.skills.items():
+        # Only recognized pairs have a row.
+        rows = skills.by_pair[["split", "pair", "drawn"]]
+        for split, pair, fraction in rows.itertuples(index=False):
+            key = (generator, split, pair)
+            drawn[key] = fraction
+    return drawn
 
 
 def pair_rows(scores: Sequence[Scored], estimates: Estimates | None) -> Iterator[Row]:
     """Yield the rows of one composition: by generator, by split, by pair."""
-    drawn = dict[tuple[str, str, str], float]()
-    for name, skills in (estimates.skills if estimates else {}).items():
-        for split, pair, value in skills.by_pair[["split", "pair", "drawn"]].itertuples(
-            index=False
-        ):
-            drawn[name, split, pair] = value
-    for score in (score for score in scores if score.main):
-        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")} | {
-            "split": score.split
-        }
-        columns = [_columns(values_of(score, measure), measure) for measure in COMPARED]
+    drawn = _drawn_by_pair(estimates)
+    for score in scores:
+        if not score.main:
+            continue
+        row_head: Row = dict.fromkeys(PAIR_COLUMNS)
+        row_head |= {key: score.summary[key] for key in ("dataset", "composition", "generator")}
+        row_head["split"] = score.split
+        measured = [_columns(values_of(score, measure), measure) for measure in COMPARED]
+        # Entries without a pair are in no group.
         for pair, entries in score.entries.groupby("pair"):
-            row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "pair": pair, "n": len(entries)}
-            row |= {
+            row = row_head | {
+                "pair": pair,
+                "n": len(entries),
                 "images": entries["image_id"].nunique(),
                 "drawn": drawn.get((score.generator, score.split, str(pair))),
             }
-            for of_measure in columns:
-                row |= of_measure.get(pair, {})
+            for columns in measured:
+                # Without variants, a pair has no adjective accuracy.
+                row |= columns.get(pair, {})
             yield row

@@ -14,6 +14,7 @@ method. All other comparisons are ``exploratory``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -42,50 +43,87 @@ COMPARISON_COLUMNS = [
     "n",
 ]
 HELDOUT_SPLITS = ("test_unseen", "test_swapped")
-Name = tuple[str, str]
+Key = tuple[str, str]  # generator and split
 
 
-def compare_values(a: Values) -> Row:
+def compare_values(difference: Values) -> Row:
     """Return the mean difference with its intervals, or only ``n`` if there are no entries.
 
     The interval over pairs is missing if there are too few pairs.
     """
-    if not len(a):
+    if not len(difference):
         return {"n": 0}
-    of = compare_scores(a.by_judge, np.zeros_like(a.by_judge), a.images, a.pairs, ends=(-1.0, 1.0))
-    ends = {name: getattr(of, name) for name in (*ENDS, "p")}
-    return {"difference": of.value, **ends, "n": len(a)}
+    differences = difference.by_judge
+    estimate = compare_scores(
+        differences,
+        np.zeros_like(differences),
+        difference.images,
+        difference.pairs,
+        # A single pair can differ by -1 to 1, whatever the mean is.
+        ends=(-1.0, 1.0),
+    )
+    row: Row = {name: getattr(estimate, name) for name in (*ENDS, "p")}
+    row["difference"] = estimate.value
+    row["n"] = len(difference)
+    return row
 
 
-def _of_measure(values: Mapping[Name, Values], made: Mapping[Name, Values]) -> Iterator[Row]:
-    generators = list(dict.fromkeys(name for name, _ in values))
-    for split in TESTS:
-        for a, b in combinations([name for name in generators if (name, split) in values], 2):
-            sides = {"generators": (values[a, split], values[b, split])}
-            if any(len(made[name, split]) < len(values[name, split]) for name in (a, b)):
-                sides["both_made"] = made[a, split], made[b, split]
-            for kind, (of_a, of_b) in sides.items():
-                family = (
-                    "primary" if kind == "generators" and split in HELDOUT_SPLITS else "exploratory"
-                )
-                about = {"kind": kind, "a": a, "b": b, "split": split, "family": family}
-                yield about | compare_values(of_a - of_b)
+@dataclass(frozen=True)
+class _MeasureValues:
+    """The values of one measure by generator and split."""
+
+    every: Mapping[Key, Values]  # a missing image counts as wrong
+    with_image: Mapping[Key, Values]  # only of entries with an image
+
+    def lacks_images(self, key: Key) -> bool:
+        return len(self.with_image[key]) < len(self.every[key])
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the differences of all pairs of generators, by split."""
+        # In the config's order, without repeats.
+        generators = list(dict.fromkeys(generator for generator, _ in self.every))
+        for split in TESTS:
+            served = [name for name in generators if (name, split) in self.every]
+            for a, b in combinations(served, 2):
+                yield from self._differences(a, b, split)
+
+    def _differences(self, a: str, b: str, split: str) -> Iterator[Row]:
+        """Yield the differences of two generators on a split."""
+        row_head = {"a": a, "b": b, "split": split}
+        first, second = (a, split), (b, split)
+        difference = self.every[first] - self.every[second]
+        family = "primary" if split in HELDOUT_SPLITS else "exploratory"
+        yield row_head | {"kind": "generators", "family": family} | compare_values(difference)
+        if self.lacks_images(first) or self.lacks_images(second):
+            # Otherwise, it would repeat the difference above.
+            difference = self.with_image[first] - self.with_image[second]
+            kind = {"kind": "both_made", "family": "exploratory"}
+            yield row_head | kind | compare_values(difference)
+
+
+def adjust_primary(rows: Sequence[Row]) -> None:
+    """Set ``p_holm`` of the primary comparisons of one measure, which are one family."""
+    family = [row for row in rows if row["family"] == "primary" and row["p"] is not None]
+    p_values = [row["p"] for row in family]
+    adjusted = holm(p_values).tolist()
+    for row, p_value in zip(family, adjusted, strict=True):
+        row["p_holm"] = p_value
 
 
 def comparisons(scores: Sequence[Scored]) -> list[Row]:
     """Return all comparisons of one composition, by measure and split."""
     main = {(score.generator, score.split): score for score in scores if score.main}
-    about = {name: scores[0].summary[name] for name in ("dataset", "composition")}
+    row_head: Row = dict.fromkeys(COMPARISON_COLUMNS)
+    row_head |= {name: scores[0].summary[name] for name in ("dataset", "composition")}
     rows: list[Row] = []
     for measure in COMPARED:
-        values, made = (
-            {name: values_of(score, measure, made=made) for name, score in main.items()}
-            for made in (False, True)
+        values = _MeasureValues(
+            every={key: values_of(score, measure) for key, score in main.items()},
+            with_image={
+                key: values_of(score, measure, with_image=True) for key, score in main.items()
+            },
         )
-        head = {**dict.fromkeys(COMPARISON_COLUMNS), **about, "measure": measure}
-        found = [{**head, **row} for row in _of_measure(values, made)]
-        family = [row for row in found if row["family"] == "primary" and row["p"] is not None]
-        for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
-            row["p_holm"] = float(adjusted)
-        rows += found
+        measure_rows = [row_head | {"measure": measure} | row for row in values.rows()]
+        adjust_primary(measure_rows)
+        rows += measure_rows
     return rows

@@ -1,7 +1,7 @@
 """The data of the page of judged images: each with its prompt and its rank."""
 
 import os.path
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -17,23 +17,25 @@ def marked_prompts(
     """Return each prompt in segments; new adjectives (swapped) and held-out pairs (unseen) are
     marked.
     """
-    new = {
-        (row.image_id, row.caption_id): [
-            (change["new_start"], change["new_end"], "swapped") for change in row.changes
-        ]
-        for row in swapped.itertuples()
+    swapped_spans = {}
+    for row in swapped.itertuples():
+        key = (row.image_id, row.caption_id)
+        # The offsets are those of the swapped text.
+        spans = [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
+        swapped_spans[key] = spans
+    unseen_prompts = prompts[prompts["split"] == "test_unseen"]
+    spans_by_split = {
+        "test_swapped": swapped_spans,
+        "test_unseen": pair_spans(unseen_prompts, pairs),
     }
-    spans = {
-        "test_swapped": new,
-        "test_unseen": pair_spans(prompts[prompts["split"] == "test_unseen"], pairs),
-    }
-    by_prompt = (
-        mark(row.text, spans.get(row.split, {}).get((row.image_id, row.caption_id), []))
-        for row in prompts.itertuples()
-    )
-    return [
-        [[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt
-    ]
+    marked = []
+    for row in prompts.itertuples():
+        spans_by_caption = spans_by_split.get(row.split, {})
+        spans = spans_by_caption.get((row.image_id, row.caption_id), [])
+        segments = mark(row.text, spans)
+        # Unmarked words go without a kind, which keeps the page's data small.
+        marked.append([[words, kind] if kind else [words] for words, kind in segments])
+    return marked
 
 
 def list_entries(
@@ -50,28 +52,37 @@ def list_entries(
         generated: images and scores, whose ranks are listed.
         pairs, prompts, swapped: as in ``core.tables``.
     """
-    number = {key: row for row, key in enumerate(prompts[KEYS].itertuples(index=False, name=None))}
-    generators = {}
-    for name, manifest, scores, summary in generated:
-        rows = manifest.dropna(subset="path").merge(scores, on=KEYS, validate="one_to_one")
-        prefix = os.path.commonprefix(rows["path"].tolist())
-        rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
-        generators[name] = {
-            "prompt": [number[key] for key in rows[KEYS].itertuples(index=False, name=None)],
-            "path": rows["path"].str.slice(len(prefix)).tolist(),
-            "hits": rows["hits"].tolist(),
-            # The number of judges that choose the prompt's own adjective; -1 if there is no other.
-            "right": rows["right"].where(rows["adjectives"] > 1, -1).tolist(),
-            "rank": rank.round(1).tolist(),
-            "prefix": prefix,
-            "candidates": summary["candidates"],
-        }
-    return {
-        "prompts": {
-            "image": prompts["image_id"].tolist(),
-            "split": [SPLIT_NAMES[split] for split in prompts["split"]],
-            "pair": [pair_words(pair) if isinstance(pair, str) else "" for pair in prompts["pair"]],
-            "text": marked_prompts(prompts, swapped, pairs),
-        },
-        "generators": generators,
-    }
+    keys = prompts[KEYS].itertuples(index=False, name=None)
+    row_by_key = {key: row for row, key in enumerate(keys)}
+    # A list for each column, which is smaller in JSON than an object for each row.
+    columns: dict[str, list[Any]] = {"image": prompts["image_id"].tolist()}
+    columns["split"] = prompts["split"].map(SPLIT_NAMES).tolist()
+    # A prompt without a pair has NaN.
+    pair_names = prompts["pair"]
+    columns["pair"] = [pair_words(pair) if isinstance(pair, str) else "" for pair in pair_names]
+    columns["text"] = marked_prompts(prompts, swapped, pairs)
+    # One generator in memory at a time.
+    generators = {images.name: _image_columns(images, row_by_key) for images in generated}
+    return {"prompts": columns, "generators": generators}
+
+
+def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> dict[str, Any]:
+    """Return a generator's columns; ``row_by_key``: the row of each prompt."""
+    with_path = images.manifest.dropna(subset="path")
+    rows = with_path.merge(images.scores, on=KEYS, validate="one_to_one")
+    # Sent once rather than with each path.
+    prefix = os.path.commonprefix(rows["path"].tolist())
+    candidates = images.summary["candidates"]
+    # Each distractor ranks higher with p_beaten, and ties are broken at random.
+    rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
+    keys = rows[KEYS].itertuples(index=False, name=None)
+    columns: dict[str, Any] = {"prompt": [row_by_key[key] for key in keys]}
+    columns["path"] = rows["path"].str.slice(len(prefix)).tolist()
+    columns["hits"] = rows["hits"].tolist()
+    # The number of judges that choose the prompt's own adjective; -1 if there is no other.
+    has_variants = rows["adjectives"] > 1
+    columns["right"] = rows["right"].where(has_variants, -1).tolist()
+    columns["rank"] = rank.round(1).tolist()
+    columns["prefix"] = prefix
+    columns["candidates"] = candidates
+    return columns

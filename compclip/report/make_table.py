@@ -1,8 +1,9 @@
 """Make the table of all scores, their differences, the scores by pair, and the table for papers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,22 +13,41 @@ from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
 from compclip.report.composed import Anchors, Estimates, estimate_all, rows_of
-from compclip.report.measures import COMPARED
+from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
 from compclip.report.values import balanced_r_precision, mean_columns, values_of
 from compclip.stats.r_precision import sampled
 
-# All scores, ``tables.DIVERGENCE``, Fréchet distances by generator (``splits`` of ``fid/G.json``),
-# and counts of variants by split (``splits`` of ``variants.json``).
-Composition = tuple[
-    Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]
-]
+
+@dataclass(frozen=True)
+class Composition:
+    """The measurements of one composition.
+
+    Attributes:
+        scores: of all generators.
+        divergence: ``tables.DIVERGENCE``.
+        fids: Fréchet distances by generator (``splits`` of ``fid/G.json``).
+        variants: counts of variants by split (``splits`` of ``variants.json``).
+    """
+
+    scores: Sequence[Scored]
+    divergence: pd.DataFrame
+    fids: Mapping[str, Mapping[str, Any]]
+    variants: Mapping[str, Mapping[str, Any]]
+
+
+class Tables(NamedTuple):
+    """The rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``."""
+
+    scores: pd.DataFrame
+    comparisons: pd.DataFrame
+    pairs: pd.DataFrame
 
 
 def make_table(
     compositions: Iterable[Composition], anchors: Anchors, controls: Sequence[str], chunks: int
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+) -> Tables:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with
     six decimals.
 
@@ -36,122 +56,214 @@ def make_table(
         anchors, controls: as of ``estimate_all``.
         chunks: number of parts over which sampled R-precision is averaged.
     """
-    rows, differences, pairs = list[Row](), list[Row](), list[Row]()
-    for of in compositions:
-        estimates = estimate_all(of[0], anchors, controls)
-        rows += measurements(*of, estimates, chunks)
-        differences += comparisons.comparisons(of[0])
-        pairs += by_pair.pair_rows(of[0], estimates)
-    types = {
-        name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"
-    }
-    scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
-    compared = pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS)
-    of_pairs = pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS)
-    # without notes, their column has no texts
-    return (
-        with_decimals(scores).astype({"note": "str"}),
-        with_decimals(compared),
-        with_decimals(of_pairs),
-    )
+    rows = list[Row]()
+    comparison_rows = list[Row]()
+    pair_rows = list[Row]()
+    for composition in compositions:
+        # Scores and pairs have rows of the same estimates.
+        estimates = estimate_all(composition.scores, anchors, controls)
+        rows += measurements(composition, estimates, chunks)
+        comparison_rows += comparisons.comparisons(composition.scores)
+        pair_rows += by_pair.pair_rows(composition.scores, estimates)
+    columns = MEASUREMENTS.columns
+    types = {name: column.dtype for name, column in columns.items() if column.dtype != "str"}
+    # Rows have only the columns that say something; all others become missing values.
+    scores = pd.DataFrame(rows, columns=[*columns]).astype(types)
+    compared = pd.DataFrame(comparison_rows, columns=comparisons.COMPARISON_COLUMNS)
+    pairs = pd.DataFrame(pair_rows, columns=by_pair.PAIR_COLUMNS)
+    # Without any note, pandas does not take their column for texts.
+    scores = with_decimals(scores).astype({"note": "str"})
+    return Tables(scores, with_decimals(compared), with_decimals(pairs))
 
 
 def measurements(
-    scores: Sequence[Scored],
-    divergence: pd.DataFrame,
-    fids: Mapping[str, Mapping[str, Any]],
-    variants: Mapping[str, Mapping[str, Any]],
-    estimates: Estimates | None,
-    chunks: int,
+    composition: Composition, estimates: Estimates | None, chunks: int
 ) -> Iterator[Row]:
     """Yield the rows of one composition, by generator, split and measure."""
-    for score in scores:
-        yield from _of_score(score, chunks)
+    # By judge and, if there are several, also as their mean.
+    for score in composition.scores:
+        yield from _score_rows(score, chunks)
     if estimates:
-        yield from _of_estimates(scores, estimates)
-    head = {name: scores[0].summary[name] for name in ("dataset", "composition")}
+        yield from _estimate_rows(composition.scores, estimates)
+    row_head = {name: composition.scores[0].summary[name] for name in ("dataset", "composition")}
+    # These depend on no judge, and the last two on no generator, so their columns stay empty.
+    without_judge = chain(
+        _fid_rows(composition.fids),
+        _ceiling_rows(composition.variants),
+        _divergence_rows(composition.divergence),
+    )
+    for row in without_judge:
+        yield row_head | row
+
+
+class _Measured:
+    """A score with the values from which its rows are computed."""
+
+    def __init__(self, score: Scored, chunks: int) -> None:
+        self.score = score
+        self.values = {
+            name: values_of(score, name) for name, measure in MEASURES.items() if measure.entries
+        }
+        summary = score.summary
+        # The published protocol drops the remainder of equal chunks.
+        chunking = summary.get("chunking", "even")
+        by_judge = [
+            sampled(table["hit"], chunks, summary["seed"], chunking) for table in score.by_judge
+        ]
+        # Mean and standard deviation over chunks of each judge that has them.
+        self.chunk_statistics = [statistics for statistics in by_judge if statistics]
+
+    def mean(self, measure: str) -> Row | None:
+        values = self.values[measure]
+        return mean_columns(values) if len(values) else None
+
+    def balanced(self) -> Row | None:
+        if self.score.split != "test_swapped" or self.score.entries.empty:
+            return None
+        return balanced_r_precision(self.score)
+
+    def told(self, key: str) -> Row | None:
+        """Return a value that the summary of the score has, such as a control."""
+        return _value(self.score.set_summary.get(key))
+
+    def sampled(self, statistic: int) -> Row | None:
+        """Return the mean over judges of their means (0) or standard deviations (1)."""
+        numbers = [statistics[statistic] for statistics in self.chunk_statistics]
+        return _value(float(np.mean(numbers)) if numbers else None)
+
+    # 0 is chance, and 1 is always right.
+    def corrected(self) -> Row | None:
+        accuracy = self.score.set_summary.get("adjective")
+        chance = self.score.set_summary.get("adjective_chance")
+        if accuracy is None or chance is None:
+            return None
+        return _value((accuracy - chance) / (1 - chance))
+
+
+def _value(value: float | None) -> Row | None:
+    """Return the columns of a value without intervals, None without a value."""
+    return None if value is None else {"value": value}
+
+
+@dataclass(frozen=True)
+class RowKind:
+    """A kind of rows of a score.
+
+    Attributes:
+        measure: its name in ``measures.MEASURES``.
+        counted: the measure whose entries the row counts.
+        columns: returns its value and intervals; None if the score has no such row.
+    """
+
+    measure: str
+    counted: str
+    columns: Callable[[_Measured], Row | None]
+
+
+# The rows of each score, in their order in the table. The two main scores have a row even if
+# nothing was scored.
+SCORE_ROWS = (
+    RowKind("r_precision", "r_precision", lambda measured: measured.mean("r_precision") or {}),
+    RowKind(
+        "adjective_accuracy",
+        "adjective_accuracy",
+        lambda measured: measured.mean("adjective_accuracy") or {},
+    ),
+    RowKind(
+        "adjective_accuracy_adjusted",
+        "adjective_accuracy_adjusted",
+        lambda measured: measured.mean("adjective_accuracy_adjusted"),
+    ),
+    RowKind("r_precision_balanced", "r_precision", lambda measured: measured.balanced()),
+    RowKind(
+        "r_precision_chance",
+        "r_precision",
+        lambda measured: _value(1 / measured.score.summary["candidates"]),
+    ),
+    RowKind("blind_control", "r_precision", lambda measured: measured.told("blind_control")),
+    RowKind("hubness", "r_precision", lambda measured: measured.told("hubness")),
+    RowKind("r_precision_sampled", "r_precision", lambda measured: measured.sampled(0)),
+    RowKind("r_precision_sampled_sd", "r_precision", lambda measured: measured.sampled(1)),
+    RowKind(
+        "adjective_accuracy_chance",
+        "adjective_accuracy",
+        lambda measured: measured.told("adjective_chance"),
+    ),
+    RowKind(
+        "adjective_accuracy_corrected", "adjective_accuracy", lambda measured: measured.corrected()
+    ),
+)
+
+
+def _score_rows(score: Scored, chunks: int) -> Iterator[Row]:
+    """Yield the rows of a score."""
+    measured = _Measured(score, chunks)
+    row_head = _row_head(score, score.set_summary)
+    for kind in SCORE_ROWS:
+        columns = kind.columns(measured)
+        if columns is None:
+            continue
+        entries = measured.values[kind.counted].entries
+        counts = {
+            "n": len(entries),
+            "images": entries["image_id"].nunique(),
+            "pairs": entries["pair"].nunique(),
+        }
+        yield row_head | {"measure": kind.measure} | counts | columns
+
+
+def _row_head(score: Scored, set_summary: Mapping[str, Any]) -> Row:
+    """Return the columns that all rows of a score share."""
+    values = {**score.summary, **set_summary}
+    values |= {"judges": len(score.by_judge), "judge_seed": score.judge_seed}
+    return {column: values[column] for column in MEASUREMENTS.columns if column in values}
+
+
+def _estimate_rows(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
+    """Yield the rows of what each generator draws of seen and of held-out pairs, and composes."""
+    # Reversed, so that a generator's first score wins: all of them have the same summary.
+    main_scores = {score.generator: score for score in reversed(scores) if score.main}
+    for end, by_generator in (("", estimates.skills), ("_together", estimates.together)):
+        for generator, skills in by_generator.items():
+            score = main_scores[generator]
+            prompts = score.set_summary["prompts"]
+            row_head = _row_head(score, {"distractors": "original", "prompts": prompts})
+            for split, measure, columns in rows_of(skills, end):
+                yield row_head | {"split": split, "measure": measure} | columns
+
+
+def _fid_rows(fids: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield the Fréchet distances of each generator, plain and balanced."""
     for generator, splits in fids.items():
-        for split, found in splits.items():
-            for measure, key in (("fid", "fid"), ("fid_balanced", "balanced")):
-                if key in found:
-                    about = {
-                        "generator": generator,
-                        "split": split,
-                        "measure": measure,
-                        "value": found[key],
-                    }
-                    yield head | about | ({"n": found["generated"]} if key == "fid" else {})
+        for split, distances in splits.items():
+            row_head = {"generator": generator, "split": split}
+            columns = {"value": distances["fid"], "n": distances["generated"]}
+            yield row_head | {"measure": "fid"} | columns
+            # Only swapped images are balanced; how many are left is not recorded.
+            if "balanced" in distances:
+                columns = {"value": distances["balanced"]}
+                yield row_head | {"measure": "fid_balanced"} | columns
+
+
+def _ceiling_rows(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield the accuracy of a choice among the adjectives that captions of an image state."""
     for split, counts in variants.items():
-        if counts["ceiling"] is not None:
-            yield head | {
-                "split": split,
-                "measure": "adjective_accuracy_ceiling",
-                "value": counts["ceiling"],
-            }
+        ceiling = counts["ceiling"]
+        # None without prompts that have variants, kept or stated.
+        if ceiling is not None:
+            columns = {"measure": "adjective_accuracy_ceiling", "value": ceiling}
+            yield {"split": split} | columns
+
+
+def _divergence_rows(divergence: pd.DataFrame) -> Iterator[Row]:
+    """Yield the divergences of train from the prompts of each split."""
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
-            if found := divergences.measured(divergence, definition, split, "prompts"):
-                yield head | {
-                    "split": split,
-                    "measure": measure,
-                    "value": found[column],
-                    "n": found["test"],
-                }
-
-
-def _of_estimates(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
-    """Yield the rows of what each generator draws of seen and of held-out pairs, and composes."""
-    first = {score.generator: score for score in reversed(scores) if score.main}
-    for end, by_generator in (("", estimates.skills), ("_together", estimates.together)):
-        for name, skills in by_generator.items():
-            score = first[name]
-            head = {**score.summary, "distractors": "original", "prompts": score.about["prompts"]}
-            head |= {"judges": len(score.by_judge), "judge_seed": score.judge_seed}
-            head = {column: head[column] for column in MEASUREMENTS.columns if column in head}
-            for split, measure, columns in rows_of(skills, end):
-                yield head | {"split": split, "measure": measure} | columns
-
-
-def _of_score(score: Scored, chunks: int) -> Iterator[Row]:
-    """Yield the rows of a score."""
-    about, summary, entries = score.about, score.summary, score.entries
-    head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
-    head = {name: head[name] for name in MEASUREMENTS.columns if name in head}
-
-    def row(measure: str, of: pd.DataFrame, columns: Row) -> Row:
-        counts = {"n": len(of), "images": of["image_id"].nunique(), "pairs": of["pair"].nunique()}
-        return head | {"measure": measure} | counts | columns
-
-    values = {name: values_of(score, name) for name in COMPARED}
-    for name, own in values.items():
-        yield row(name, own.entries, mean_columns(own) if len(own) else {})
-    if len(adjusted := values_of(score, "adjective_accuracy_adjusted")):
-        yield row("adjective_accuracy_adjusted", adjusted.entries, mean_columns(adjusted))
-    if score.split == "test_swapped" and len(entries):
-        yield row("r_precision_balanced", entries, balanced_r_precision(score))
-    chance, accuracy = about.get("adjective_chance"), about.get("adjective")
-    corrected = None if accuracy is None or chance is None else (accuracy - chance) / (1 - chance)
-    by_judge = [
-        sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even"))
-        for table in score.by_judge
-    ]
-    known = [means for means in by_judge if means]
-    for name, value in {
-        "r_precision_chance": 1 / summary["candidates"],
-        "blind_control": about.get("blind_control"),
-        "hubness": about.get("hubness"),
-        "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
-        "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known]))
-        if known
-        else None,
-        "adjective_accuracy_chance": chance,
-        "adjective_accuracy_corrected": corrected,
-    }.items():
-        if value is not None:
-            of = values[
-                "adjective_accuracy" if name.startswith("adjective") else "r_precision"
-            ].entries
-            yield row(name, of, {"value": value})
+            row = divergences.measured(divergence, definition, split, "prompts")
+            # Subgraphs are measured only if the config asks for them.
+            if row:
+                columns = {"value": row[column], "n": row["test"]}
+                yield {"split": split, "measure": measure} | columns
 
 
 def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
@@ -166,28 +278,30 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
     intervals.
     """
     rows = []
-    for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
-        for generator, values in pivot(main_rows(of)).items():
-            row = {"dataset": dataset, "composition": composition, "generator": generator}
+    for names, composition in scores.groupby(["dataset", "composition"], sort=False):
+        for generator, values in pivot(main_rows(composition)).items():
+            row: Row = dict(zip(("dataset", "composition"), names, strict=True))
+            row["generator"] = generator
+            # A split that the generator does not serve has empty cells.
             for split, measure in product(TESTS, COMPARED):
                 column = f"{split.removeprefix('test_')}_{measure}"
                 score = values.get((split, measure), {})
                 row[column] = score.get("value")
-                row |= {
-                    f"{column}_{end}": score.get(end) for end in ("new_pairs_low", "new_pairs_high")
-                }
+                for end in ("new_pairs_low", "new_pairs_high"):
+                    row[f"{column}_{end}"] = score.get(end)
             rows.append(row)
     return pd.DataFrame(rows)
 
 
 def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the main R-precision by generator and split, in percent with two decimals."""
-    values: dict[str, dict[str, float]] = {}
-    for row in of_measure(main_rows(scores), "r_precision").dropna(subset="value").itertuples():
-        values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(
-            100 * row.value, 2
-        )
-    return values
+    metrics_by_generator: dict[str, dict[str, float]] = {}
+    rows = of_measure(main_rows(scores), "r_precision")
+    for row in rows.dropna(subset="value").itertuples():
+        split = row.split.removeprefix("test_")
+        percentages = metrics_by_generator.setdefault(row.generator, {})
+        percentages[split] = round(100 * row.value, 2)
+    return metrics_by_generator
 
 
 def as_csv(table: pd.DataFrame) -> str:

@@ -49,7 +49,13 @@ _COMPOSES = (
 )
 _CHANCE = "adjective_accuracy_chance"
 _LIST = (
-    Measure("r_precision", _RANKED_FIRST, "%", 1, "expected_top1", "blind_control", "R-precision"),
+    Measure(
+        "r_precision",
+        _RANKED_FIRST,
+        entries="expected_top1",
+        blind="blind_control",
+        title="R-precision",
+    ),
     Measure("r_precision_chance", "One divided by the number of candidates."),
     Measure("blind_control", "R-precision with every image replaced by the mean image embedding."),
     Measure(
@@ -66,44 +72,58 @@ _LIST = (
         "The fraction of wrong first ranks that the most frequent 1 % of the captions take.",
     ),
     Measure(
-        "adjective_accuracy", _ADJECTIVE, "%", 1, "adjective_first", _CHANCE, "adjective accuracy"
+        "adjective_accuracy",
+        _ADJECTIVE,
+        entries="adjective_first",
+        blind=_CHANCE,
+        title="adjective accuracy",
     ),
     Measure(_CHANCE, "The mean of 1 / k over prompts with k adjectives to choose from."),
     Measure(
         "adjective_accuracy_adjusted",
         _ADJUSTED,
-        "%",
-        1,
-        "adjusted_first",
+        entries="adjusted_first",
         title="adjusted adjective accuracy",
     ),
     Measure("adjective_accuracy_corrected", "(adjective accuracy − chance) / (1 − chance)."),
     Measure("adjective_accuracy_ceiling", _CEILING),
-    Measure("draws_seen_pairs", _SEEN, "%", 0, title="draws seen pairs"),
-    Measure("draws_held_out_pairs", _HELD_OUT, "%", 0, title="draws held-out pairs"),
-    Measure("composes", _COMPOSES, "%", 0, title="composes"),
+    Measure("draws_seen_pairs", _SEEN, digits=0, title="draws seen pairs"),
+    Measure("draws_held_out_pairs", _HELD_OUT, digits=0, title="draws held-out pairs"),
+    Measure("composes", _COMPOSES, digits=0, title="composes"),
     Measure(
         "composes_together",
         "The same as composes with simultaneous intervals over all models.",
-        "%",
-        0,
+        digits=0,
     ),
-    Measure("fid", "The Fréchet distance of the images from the real images of the split.", "", 2),
     Measure(
-        "fid_balanced", "The same, with fewer images of the most frequent swapped pairs.", "", 2
+        "fid",
+        "The Fréchet distance of the images from the real images of the split.",
+        unit="",
+        digits=2,
+    ),
+    Measure(
+        "fid_balanced",
+        "The same, with fewer images of the most frequent swapped pairs.",
+        unit="",
+        digits=2,
     ),
     Measure(
         "atom_divergence",
         "The divergence of train from the prompts in adjectives and nouns.",
-        "",
-        3,
+        unit="",
+        digits=3,
     ),
-    Measure("compound_divergence", "The divergence of train from the prompts in pairs.", "", 3),
+    Measure(
+        "compound_divergence",
+        "The divergence of train from the prompts in pairs.",
+        unit="",
+        digits=3,
+    ),
     Measure(
         "subgraph_divergence",
         "The divergence of train from the prompts in connected parts of the parse.",
-        "",
-        3,
+        unit="",
+        digits=3,
     ),
 )
 MEASURES = {measure.name: measure for measure in _LIST}

@@ -60,26 +60,38 @@ LATEX = str.maketrans(
 
 
 def _cell(
-    of: Mapping[Place, Row], place: Place, pairs: Literal["same", "new"] = "new"
+    rows: Mapping[Place, Row], key: Place, pairs: Literal["same", "new"] = "new"
 ) -> TableCell | None:
     """Return the value at a place with its interval for the same or for new pairs, or its
     deviation.
     """
-    row, measure = of.get(place), MEASURES[place[1]]
+    split, name = key
+    row = rows.get(key)
     if row is None or pd.isna(row["value"]):
         return None
-    if deviation := of.get((place[0], f"{measure.name}_sd")):
-        return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
-    ends = interval(row[f"{pairs}_pairs_low"], row[f"{pairs}_pairs_high"])
+    measure = MEASURES[name]
+    value = measure.text(row["value"])
+    # Only sampled scores have a deviation, and no interval.
+    deviation = rows.get((split, f"{name}_sd"))
+    if deviation:
+        spread = measure.text(deviation["value"])
+        return TableCell(value, f"± {spread}")
+    low = row[f"{pairs}_pairs_low"]
+    high = row[f"{pairs}_pairs_high"]
+    # The interval of one comparison among many may exclude 0 by chance.
     differs = row.get("family") == "primary" and row["p_holm"] < ALPHA
-    return TableCell(measure.text(row["value"]), ends, bool(differs))
+    return TableCell(value, interval(low, high), bool(differs))
 
 
-def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:
+def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], note: str = "") -> View:
     """Return a view with a line per generator. ``columns``: places in ``rows``, by heading."""
-    table = pivot(rows).items()
-    lines = [Line(name, [_cell(of, place) for place in columns.values()]) for name, of in table]
-    return View(title, "generator", list(columns), lines, **more)
+    lines = []
+    by_generator = pivot(rows)
+    for generator, values in by_generator.items():
+        cells = [_cell(values, key) for key in columns.values()]
+        lines.append(Line(generator, cells))
+    headings = list(columns)
+    return View(title, "generator", headings, lines, note)
 
 
 def balances(trained: pd.DataFrame) -> bool:
@@ -87,10 +99,11 @@ def balances(trained: pd.DataFrame) -> bool:
     the plain ones.
     """
     swapped = trained[trained["split"] == "test_swapped"].set_index("generator")
-    plain, balanced = (
-        of_measure(swapped, f"r_precision{end}")["value"] for end in ("", "_balanced")
-    )
-    return bool((plain.loc[balanced.index] != balanced).any())
+    plain = of_measure(swapped, "r_precision")["value"]
+    balanced = of_measure(swapped, "r_precision_balanced")["value"]
+    # A generator without images of swapped captions has no balanced score.
+    differs = plain.loc[balanced.index] != balanced
+    return bool(differs.any())
 
 
 def score_views(
@@ -99,47 +112,72 @@ def score_views(
     """Return the views of one composition by kind. ``scores``, ``comparisons``: rows of these
     files.
     """
-    trained, oracle, matched = (
-        main_rows(scores),
-        main_rows(scores, oracle=True),
-        matched_rows(scores),
-    )
-    comparisons = comparisons.assign(value=comparisons["difference"])
-    views = {"composed": [composed_view(trained)]}
-    for name, measure in COMPARED.items():
-        title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
-        chance, blind = (
-            span(of_measure(trained, of)["value"], percent)
-            for of in (f"{name}_chance", measure.blind)
-        )
-        note = (
-            f"{measure.definition} "
-            f"{NOTES[name].format(chance=chance, blind=blind)}{ceiling_note(scores, name)}"
-        )
-        columns = {head: (split, name) for head, split in heads.items()}
-        beside = {"seen, matched": ("matched", name)} if len(matched) else {}
-        balanced = name == "r_precision" and balances(trained)
-        more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
-        for kind, view in {
-            "scores": _by_split(
-                title, pd.concat([trained, matched]), columns | beside | more, note=note
-            ),
-            "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
-        }.items():
-            views.setdefault(kind, []).extend([view] if view.lines else [])
-    other = pd.concat([trained, main_rows(scores, distractors="swapped").assign(split="other")])
+    trained = main_rows(scores)
+    views = {"composed": [composed_view(trained)], "scores": [], "oracle": []}
+    for name in COMPARED:
+        by_trained = _score_view(scores, trained, name)
+        by_oracle = _oracle_view(scores, trained, name)
+        # Only drawn scenes have an oracle.
+        views["scores"] += [by_trained] if by_trained.lines else []
+        views["oracle"] += [by_oracle] if by_oracle.lines else []
+    views["other"] = _other_views(scores, trained)
+    views["fid"] = [_fid_view(scores, fids)] if fids else []
+    views["between"] = [_between(comparisons)]
+    return views
+
+
+def _columns_of_splits(measure: str) -> dict[str, Place]:
+    """Return a measure's place in each split, by heading."""
+    return {SPLIT_NAMES[split]: (split, measure) for split in TESTS}
+
+
+def _balanced_column(trained: pd.DataFrame, measure: str) -> dict[str, Place]:
+    """Return the column of balanced R-precision, if it says something."""
+    if measure != "r_precision" or not balances(trained):
+        return {}
+    return {"swapped, balanced": ("test_swapped", "r_precision_balanced")}
+
+
+def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
+    """Return the view of a score by the trained judges."""
+    measure = COMPARED[name]
+    matched = matched_rows(scores)
+    columns = _columns_of_splits(name)
+    if len(matched):
+        columns["seen, matched"] = ("matched", name)
+    # Balanced scores are of the same images, with other weights.
+    columns |= _balanced_column(trained, name)
+    # Both may differ between splits and generators, so each is a range.
+    chances = of_measure(trained, f"{name}_chance")["value"]
+    blind_scores = of_measure(trained, measure.blind)["value"]
+    chance = span(chances, percent)
+    blind = span(blind_scores, percent)
+    note = NOTES[name].format(chance=chance, blind=blind)
+    note = f"{measure.definition} {note}{ceiling_note(scores, name)}"
+    return _by_split(measure.title, pd.concat([trained, matched]), columns, note)
+
+
+def _oracle_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
+    """Return the view of a score by the oracle."""
+    columns = _columns_of_splits(name) | _balanced_column(trained, name)
+    title = f"{COMPARED[name].title} by the oracle"
+    return _by_split(title, main_rows(scores, oracle=True), columns)
+
+
+def _other_views(scores: pd.DataFrame, trained: pd.DataFrame) -> list[View]:
+    """Return the views of scores by other protocols and other similarities."""
     columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
     columns["swapped among swapped captions"] = ("other", "r_precision")
-    views["other"] = [_by_split("R-precision by other protocols", other, columns)]
-    # the published protocol, which has prompts without a pair, has no adjusted score
+    # A split of its own, because the same measure of swapped has original distractors.
+    among_swapped = main_rows(scores, distractors="swapped").assign(split="other")
+    rows = pd.concat([trained, among_swapped])
+    views = [_by_split("R-precision by other protocols", rows, columns)]
+    # The published protocol, which has prompts without a pair, has no adjusted score.
     if (trained["prompts"] == "pairs").any():
         adjusted = MEASURES["adjective_accuracy_adjusted"]
-        columns = {head: (split, adjusted.name) for head, split in heads.items()}
-        views["other"].append(_by_split(adjusted.title, trained, columns, note=adjusted.definition))
-    return views | {
-        "fid": [_fid_view(scores, fids)] if fids else [],
-        "between": [_between(comparisons)],
-    }
+        columns = _columns_of_splits(adjusted.name)
+        views.append(_by_split(adjusted.title, trained, columns, adjusted.definition))
+    return views
 
 
 def ceiling_note(scores: pd.DataFrame, name: str) -> str:
@@ -160,38 +198,34 @@ def composed_view(trained: pd.DataFrame) -> View:
     """Return the view of what generators draw of seen and of held-out pairs, and compose, over all
     and by split.
     """
-    measured = [
-        split
-        for split in HELDOUT_SPLITS
-        if ((trained["split"] == split) & trained["value"].notna()).any()
-    ]
-    heads = ["draws seen pairs", "draws held-out pairs", "composes"]
-    columns = [
-        *heads,
-        *(f"composes, {SPLIT_NAMES[split]}" for split in measured),
-        "composes, new pairs",
-    ]
+    with_value = set(trained.loc[trained["value"].notna(), "split"])
+    splits = [split for split in HELDOUT_SPLITS if split in with_value]
+    columns = ["draws seen pairs", "draws held-out pairs", "composes"]
+    columns += [f"composes, {SPLIT_NAMES[split]}" for split in splits]
+    columns.append("composes, new pairs")
+    # Generators that serve no held-out prompts are in no line.
     lines = []
     for generator, rows in pivot(trained).items():
-        whole = composed_of(rows)
-        if whole is None:
+        composed = composed_of(rows)
+        if composed is None:
             continue
-        shown = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), whole]
-        shown += [composed_of(rows, split) for split in measured]
-        cells = [_whole_percent(row) for row in shown]
-        new_pairs = interval(whole["new_pairs_low"], whole["new_pairs_high"], 0)
-        lines.append(Line(generator, [*cells, TableCell(new_pairs) if new_pairs else None]))
-    together = (trained["measure"] == "composes_together").any()
-    over = (
-        " Those of composes are simultaneous over the generators that are not controls."
-        if together
-        else ""
-    )
+        shown_rows = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), composed]
+        shown_rows += [composed_of(rows, split) for split in splits]
+        cells = [_whole_percent(row) for row in shown_rows]
+        # In a column of its own, because verdicts are about the same pairs.
+        new_pairs = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
+        cells.append(TableCell(new_pairs) if new_pairs else None)
+        lines.append(Line(generator, cells))
+    simultaneous = ""
+    if (trained["measure"] == "composes_together").any():
+        simultaneous = (
+            " Those of composes are simultaneous over the generators that are not controls."
+        )
     note = (
         f"Draws seen pairs: {MEASURES['draws_seen_pairs'].definition} Draws held-out pairs:"
         f" {MEASURES['draws_held_out_pairs'].definition} Composes: "
         f"{MEASURES['composes'].definition} In brackets 95 %"
-        f" intervals for the same pairs and judges; the last column: for new pairs.{over} "
+        f" intervals for the same pairs and judges; the last column: for new pairs.{simultaneous} "
         "Reference and usual pair"
         " have no interval: their values are fixed by definition."
     )
@@ -202,113 +236,141 @@ def _whole_percent(row: Row | None) -> TableCell | None:
     """Return a value in whole percent with its interval for the same pairs."""
     if row is None or pd.isna(row["value"]):
         return None
-    return TableCell(
-        percent(row["value"], 0), interval(row["same_pairs_low"], row["same_pairs_high"], 0)
-    )
+    value = percent(row["value"], 0)
+    ends = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
+    return TableCell(value, ends)
 
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
     """Return the view of each generator's distances by split, and of the numbers of images."""
-    columns = {SPLIT_NAMES[split]: (split, "fid") for split in TESTS}
+    columns = _columns_of_splits("fid")
     columns["swapped, balanced"] = ("test_swapped", "fid_balanced")
-    about = [
-        f"{SPLIT_NAMES[split]}: {of[split]['about']}"
+    sizes = [
+        f"{SPLIT_NAMES[split]}: {distances[split]['about']}"
         for split in TESTS
-        for of in fids.values()
-        if split in of
+        for distances in fids.values()
+        if split in distances
     ]
-    notes = "; ".join(dict.fromkeys(about))
+    # Generators with equally many images share a note.
+    notes = "; ".join(dict.fromkeys(sizes))
     note = (
         f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
     )
     rows = scores[scores["measure"].isin(("fid", "fid_balanced"))]
-    return _by_split("Fréchet distance", rows, columns, note=note)
+    return _by_split("Fréchet distance", rows, columns, note)
 
 
 def _between(comparisons: pd.DataFrame) -> View:
     """Return the view of differences between generators."""
-    lines = [
-        Line(
-            f"{row['a']} − {row['b']}{', images that both have' * (row['kind'] == 'both_made')}",
-            [
-                TableCell(MEASURES[row["measure"]].title),
-                TableCell(SPLIT_NAMES[row["split"]]),
-                _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
-                TableCell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]),
-                TableCell(f"{row['n']:,}"),
-            ],
-        )
-        for row in of_kind(comparisons, "generators", "both_made").to_dict("records")
+    rows = of_kind(comparisons, "generators", "both_made")
+    # ``_cell`` shows the value of any row.
+    rows = rows.assign(value=rows["difference"])
+    lines = [_difference_line(row) for row in rows.to_dict("records")]
+    columns = ["score", "split", "points", "p (Holm)", "n"]
+    return View("differences", "difference", columns, lines, csv=DIFFERENCES)
+
+
+def _difference_line(row: Row) -> Line:
+    """Return the line of a row of ``comparisons.csv`` with its difference as ``value``."""
+    name = f"{row['a']} − {row['b']}"
+    if row["kind"] == "both_made":
+        name += ", images that both have"
+    # An exploratory difference has no adjusted p-value; its family is named instead.
+    is_primary = row["family"] == "primary"
+    key = (row["split"], row["measure"])
+    cells = [
+        TableCell(MEASURES[row["measure"]].title),
+        TableCell(SPLIT_NAMES[row["split"]]),
+        _cell({key: row}, key),
+        TableCell(p_value(row["p_holm"]) if is_primary else row["family"]),
+        TableCell(f"{row['n']:,}"),
     ]
-    return View(
-        "differences",
-        "difference",
-        ["score", "split", "points", "p (Holm)", "n"],
-        lines,
-        "",
-        DIFFERENCES,
-    )
+    return Line(name, cells)
+
+
+def _divergence_view(divergence: pd.DataFrame) -> View:
+    """Return the view of how far the prompts of each split diverge from train."""
+    lines = []
+    for name, values in divergence_lines(divergence, "prompts"):
+        cells: list[TableCell | None] = []
+        for cell in values:
+            # Here, the interval is that of random divisions of the same sizes.
+            text = f"{cell.value} (random {cell.interval})" if cell else ""
+            cells.append(TableCell(text) if cell else None)
+        lines.append(Line(name, cells))
+    splits = [SPLIT_NAMES[split] for split in TESTS]
+    note = divergence_note(divergence)
+    return View("divergence from train", "part", splits, lines, note, csv="")
 
 
 def span(values: pd.Series, text: Callable[[Any], str]) -> str:
     """Return the range of values as text, a dash if there are none."""
-    known = values.dropna()
-    return " to ".join(dict.fromkeys(map(text, (known.min(), known.max())))) if len(known) else NONE
+    numbers = values.dropna()
+    if numbers.empty:
+        return NONE
+    ends = (text(numbers.min()), text(numbers.max()))
+    # Ends that round to the same text are one.
+    return " to ".join(dict.fromkeys(ends))
 
 
 def error_note(trained: pd.DataFrame) -> str:
     """Return a note on the largest source of the scores' error and its remedy, "" without
     scores.
     """
+    # The source with the largest variance is the one worth reducing.
     rows = of_measure(trained, "r_precision")
+    # Standard errors of independent sources add up as variances.
     variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in ERROR_SOURCES}
-    if not (total := sum(variances.values())):
+    total = sum(variances.values())
+    if not total:
         return ""
     largest = max(variances, key=variances.__getitem__)
     percentage = 100 * variances[largest] / total
-    line = (
+    note = (
         f"Over these scores, {percentage:.0f} % of the variance of R-precision is from "
         f"{REMEDIES[largest]}."
     )
-    return (
-        line
-        if trained["judges"].max() > 1
-        else f"{line} The error from judges is unknown; list judge.seeds."
-    )
+    if trained["judges"].max() > 1:
+        return note
+    return f"{note} The error from judges is unknown; list judge.seeds."
+
+
+def _balance_remark(balance: Mapping[str, Any]) -> str:
+    """Return which pairs balancing reduces, or why none."""
+    cuts = []
+    for pair, n in balance["cut"].items():
+        # A dominant pair may be below the cap.
+        if n["kept"] < n["of"]:
+            cuts.append(f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}")
+    if cuts:
+        effect = f"balancing reduces {', '.join(cuts)}"
+    elif balance["cut"]:
+        effect = "balanced already: no pair is above the cut"
+    else:
+        effect = "not balanced"
+    return f"{effect} ({balance['rule']})."
 
 
 def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
     """Yield notes on one score. ``score``: an entry of ``scores`` in
     ``scores/J/G/summary.json``.
     """
-    balance = score.get("balance")
-    if balance and score["judged"]:
-        cut = {pair: n for pair, n in balance["cut"].items() if n["kept"] < n["of"]}
-        what = ", ".join(
-            f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}" for pair, n in cut.items()
-        )
-        unchanged = (
-            "balanced already: no pair is above the cut" if balance["cut"] else "not balanced"
-        )
-        yield (
-            f"balancing reduces {what} ({balance['rule']})."
-            if what
-            else f"{unchanged} ({balance['rule']})."
-        )
+    if score.get("balance") and score["judged"]:
+        yield _balance_remark(score["balance"])
     for kind in ("missing", "unreadable"):
-        if names := score[kind]:
+        names = score[kind]
+        if names:
             yield (
                 f"{len(names):,} images are {kind} and count as wrong: they are named in "
                 "summary.json."
             )
-    few, least = (
-        score["pool"][name] for name in ("entries_with_fewer_than_candidates", "eligible_least")
-    )
-    # the score of all captions of test_seen covers its swapped captions
-    if few and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
+    pool = score["pool"]
+    few_entries = pool["entries_with_fewer_than_candidates"]
+    # The score of all captions of test_seen covers its swapped captions.
+    if few_entries and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
         yield (
-            f"{few:,} entries have fewer than {candidates - 1} eligible captions (at least "
-            f"{least:,})."
+            f"{few_entries:,} entries have fewer than {candidates - 1} eligible captions (at least "
+            f"{pool['eligible_least']:,})."
         )
 
 
@@ -317,13 +379,55 @@ def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for summary in summaries:
         for score in summary["scores"]:
+            # Scores with other distractors are of the same images.
+            if score["distractors"] != "original":
+                continue
             lacking = len(score["missing"]) + len(score["unreadable"])
-            if lacking > MOST_LACKING * score["judged"] and score["distractors"] == "original":
-                of_split = (
-                    f"{lacking:,} of {score['judged']:,} images of {SPLIT_NAMES[score['split']]}"
-                )
-                lines.append(f"{summary['generator']} lacks {of_split}: they count as wrong.")
+            judged = score["judged"]
+            if lacking > MOST_LACKING * judged:
+                images = f"{lacking:,} of {judged:,} images of {SPLIT_NAMES[score['split']]}"
+                lines.append(f"{summary['generator']} lacks {images}: they count as wrong.")
     return lines
+
+
+def _judge_note(trained: pd.DataFrame, summary: Mapping[str, Any]) -> str:
+    """Return a note on the judges and on what the scores are; ``summary``: a ``summary.json``."""
+    judges = int(trained["judges"].max())
+    # A judge may prefer captions that it has learned.
+    training = JUDGE_HAS_SEEN[summary["train_on"]]
+    if summary.get("judge_epochs") == 0:
+        training = "was used without training (judge.epochs: 0)"
+    if judges > 1:
+        sources = "images, pairs and judges"
+        judge = (
+            f"Scores are means over {judges} judges, {summary['judge']} with different seeds, "
+            f"each of which {training}."
+        )
+    else:
+        sources = "images and pairs, for one judge"
+        judge = f"The judge is {summary['judge']} ({summary['judge_hash']}), which {training}."
+    ties = "are broken at random" if summary["ties"] == "random" else "count as won, as published"
+    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
+    return (
+        f"{judge} Scores are in percent, with 95 % intervals over {sources}; n = {n} images a "
+        f"score; {summary['candidates']} candidates; ties {ties}."
+    )
+
+
+def _notes_on_generators(summaries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield notes on scores, each with all generators that it is about."""
+    generators: dict[str, list[str]] = {}
+    for summary in summaries:
+        for score in summary["scores"]:
+            name = SPLIT_NAMES[score["split"]]
+            if score["distractors"] != "original":
+                name += f", {score['distractors']} distractors"
+            for remark in _remarks(score, summary["candidates"]):
+                # Generators with the same remark share a note.
+                names = generators.setdefault(f"{name}: {remark}", [])
+                names.append(summary["generator"])
+    for text, names in generators.items():
+        yield f"{', '.join(dict.fromkeys(names))}; {text}"
 
 
 def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -333,44 +437,50 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
         trained: the main rows of ``scores.parquet``, by trained judges.
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
     """
-    about, judges = summaries[0], int(trained["judges"].max())
-    seen = JUDGE_HAS_SEEN[about["train_on"]]
-    if about.get("judge_epochs") == 0:
-        seen = "was used without training (judge.epochs: 0)"
-    judge = f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}."
-    if judges > 1:
-        judge = (
-            f"Scores are means over {judges} judges, {about['judge']} with different seeds, "
-            f"each of which {seen}."
-        )
-    over = "images, pairs and judges" if judges > 1 else "images and pairs, for one judge"
-    ties = "are broken at random" if about["ties"] == "random" else "count as won, as published"
-    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
-    lines = [
-        f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {n} images a score;"
-        f" {about['candidates']} candidates; ties {ties}."
-    ]
-    if about.get("chunking") == "published":
+    # What is the same for all generators.
+    summary = summaries[0]
+    lines = [_judge_note(trained, summary)]
+    if summary.get("chunking") == "published":
         lines.append("The sampled scores use equal chunks, as published, without the remainder.")
-    if without := about["images_without_class"]:
+    without_class = summary["images_without_class"]
+    if without_class:
         lines.append(
-            f"{without:,} judged images have no class: each is its own, and distractors may be "
-            "true of it."
+            f"{without_class:,} judged images have no class: each is its own, and distractors may "
+            "be true of it."
         )
-    if truncated := about.get("truncated_captions"):
+    truncated = summary.get("truncated_captions")
+    if truncated:
         lines.append(f"{truncated:,} captions are longer than the judge reads, and truncated.")
-    generators: dict[str, dict[str, None]] = {}
-    for summary in summaries:
-        for score in summary["scores"]:
-            other = (
-                f", {score['distractors']} distractors"
-                if score["distractors"] != "original"
-                else ""
-            )
-            for remark in _remarks(score, summary["candidates"]):
-                text = f"{SPLIT_NAMES[score['split']]}{other}: {remark}"
-                generators.setdefault(text, {})[summary["generator"]] = None
-    return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
+    return [*lines, *_notes_on_generators(summaries)]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of one composition.
+
+    Attributes:
+        scores, comparisons: rows of ``scores.parquet`` and ``comparisons.csv``.
+        anchors: reference and usual pair of each split.
+        fids: Fréchet distances by split of the generators that have them (``splits`` of
+            ``fid/G.json``).
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+        divergence: ``tables.DIVERGENCE``.
+        heldout: ``heldout.json``.
+        unchecked: generators whose folder does not state the texts of its images.
+        training_data: as of ``verdicts``.
+    """
+
+    title: str
+    scores: pd.DataFrame
+    comparisons: pd.DataFrame
+    anchors: Anchors
+    fids: Mapping[str, Any]
+    summaries: Sequence[Mapping[str, Any]]
+    divergence: pd.DataFrame
+    health: Health
+    heldout: Mapping[str, Any]
+    unchecked: Sequence[str] = ()
+    training_data: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -384,70 +494,35 @@ class Readable:
     views: Mapping[str, Sequence[View]]  # by kind
     notes: Sequence[str]  # notes for readers; the first is about the judge
     error_note: str  # the largest source of error
-    cautions: Sequence[str] = field(
-        default_factory=list
-    )  # generators that lack images or whose texts are unknown
+    # Generators that lack images or whose texts are unknown.
+    cautions: Sequence[str] = field(default_factory=list)
 
 
-def to_read(
-    title: str,
-    scores: pd.DataFrame,
-    comparisons: pd.DataFrame,
-    anchors: Anchors,
-    *,
-    fids: Mapping[str, Any],
-    summaries: Sequence[Mapping[str, Any]],
-    divergence: pd.DataFrame,
-    health: Health,
-    heldout: Mapping[str, Any],
-    unchecked: Sequence[str] = (),
-    training_data: Mapping[str, str] | None = None,
-) -> Readable:
-    """Return the results of one composition for readers.
-
-    Args:
-        scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
-        anchors: reference and usual pair of each split.
-        fids: Fréchet distances by split of the generators that have them (``splits`` of
-            ``fid/G.json``).
-        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
-        divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
-        unchecked: generators whose folder does not state the texts of its images.
-        training_data: as of ``verdicts``.
-    """
+def to_read(results: Results) -> Readable:
+    """Return the results of one composition for readers."""
+    scores = results.scores
     trained = main_rows(scores)
-    divergences = [
-        Line(
-            name,
-            [
-                TableCell(f"{cell.value} (random {cell.interval})") if cell else None
-                for cell in cells
-            ],
-        )
-        for name, cells in divergence_lines(divergence, "prompts")
-    ]
-    heads = [SPLIT_NAMES[split] for split in TESTS]
-    view = View(
-        "divergence from train", "part", heads, divergences, divergence_note(divergence), ""
-    )
-    cautions = missing_lines(summaries)
-    cautions += [
-        f"{name}: texts not checked, since its folder has no manifest.jsonl." for name in unchecked
-    ]
-    given = verdicts.verdicts(scores, anchors, health.is_fit, training_data)
+    cautions = missing_lines(results.summaries)
+    for name in results.unchecked:
+        cautions.append(f"{name}: texts not checked, since its folder has no manifest.jsonl.")
+    is_fit = results.health.is_fit
+    by_generator = verdicts.verdicts(scores, results.anchors, is_fit, results.training_data)
+    lines = [verdict.line for verdict in by_generator] or [verdicts.none_line(results.anchors)]
+    views = score_views(scores, results.comparisons, results.fids)
+    divergence = _divergence_view(results.divergence)
+    views["divergence"] = [divergence] if divergence.lines else []
+    # The bias check is always named, since verdicts depend on it.
+    composition_notes = [*notes(trained, results.summaries), results.health.line]
+    optional_notes = (results.health.unrecognized_line, heldout_note(results.heldout))
+    composition_notes += filter(None, optional_notes)
     return Readable(
-        title=title,
-        verdicts=given,
-        lines=cautions + ([verdict.line for verdict in given] or [verdicts.none_line(anchors)]),
+        title=results.title,
+        verdicts=by_generator,
+        lines=cautions + lines,
         cautions=cautions,
         few_pairs=list(verdicts.few_pairs(scores)),
-        views=score_views(scores, comparisons, fids)
-        | {"divergence": [view] if divergences else []},
-        notes=[
-            *notes(trained, summaries),
-            health.line,
-            *filter(None, [health.unrecognized_line, heldout_note(heldout)]),
-        ],
+        views=views,
+        notes=composition_notes,
         error_note=error_note(trained),
     )
 
@@ -456,34 +531,43 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     """Return the text for the screen: the percentages that each generator composes, and the
     words.
     """
-    parts = []
-    for composition, of in compositions.items():
-        view = of.views["composed"][0]
-        lines = [f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"]
-        lines += map(bullet, of.cautions)
-        if view.lines:
-            shown = view.lines[:MOST_GENERATORS]
-            rows = [
-                [short(line.name), *(str(cell) if cell else NONE for cell in line.cells[:3])]
-                for line in shown
-            ]
-            heads = ["generator", "seen pairs", "held-out pairs", "composes"]
-            table = pd.DataFrame(rows, columns=heads)
-            lines += [
-                "",
-                table.to_markdown(index=False, tablefmt="simple", disable_numparse=True),
-                "",
-            ]
-            if more := view.lines[MOST_GENERATORS:]:
-                lines.append(f"{len(more)} more generators are in table.md.")
-        kinds = dict.fromkeys(verdict.verdict for verdict in of.verdicts)
-        by_verdict = [
-            f"{kind}: {', '.join(v.generator for v in of.verdicts if v.verdict == kind)}"
-            for kind in kinds
-        ]
-        lines.append(bullet("; ".join(by_verdict) + "." if by_verdict else of.lines[-1]))
-        parts.append("\n".join(lines))
-    return HEADLINES.format("\n\n".join(parts))
+    texts = []
+    for composition, readable in compositions.items():
+        title = f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"
+        lines = [title, *map(bullet, readable.cautions)]
+        lines += _screen_table(readable.views["composed"][0])
+        lines.append(bullet(_screen_verdicts(readable)))
+        texts.append("\n".join(lines))
+    return HEADLINES.format("\n\n".join(texts))
+
+
+def _screen_table(view: View) -> list[str]:
+    """Return the lines of the table for the screen; ``view``: of ``composed_view``."""
+    if not view.lines:
+        return []
+    rows = []
+    for line in view.lines[:MOST_GENERATORS]:
+        # The other columns would not fit into a line.
+        cells = [str(cell) if cell else NONE for cell in line.cells[:3]]
+        rows.append([short(line.name), *cells])
+    table = pd.DataFrame(rows, columns=["generator", "seen pairs", "held-out pairs", "composes"])
+    text = table.to_markdown(index=False, tablefmt="simple", disable_numparse=True)
+    lines = ["", text, ""]
+    omitted = len(view.lines) - MOST_GENERATORS
+    if omitted > 0:
+        lines.append(f"{omitted} more generators are in table.md.")
+    return lines
+
+
+def _screen_verdicts(readable: Readable) -> str:
+    """Return the generators by verdict, or why there is none."""
+    generators: dict[str, list[str]] = {}
+    for verdict in readable.verdicts:
+        generators.setdefault(verdict.verdict, []).append(verdict.generator)
+    if not generators:
+        return readable.lines[-1]
+    texts = [f"{verdict}: {', '.join(names)}" for verdict, names in generators.items()]
+    return "; ".join(texts) + "."
 
 
 def bullet(text: str) -> str:
@@ -500,17 +584,22 @@ def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
     """Return ``table.md``: the screen's text, then verdicts, tables and notes of each
     composition.
     """
-    return headlines(dataset, compositions) + render(
-        "table.md.j2", {"compositions": compositions.values()}
-    )
+    tables = render("table.md.j2", {"compositions": compositions.values()})
+    return headlines(dataset, compositions) + tables
 
 
 def latex(compositions: Iterable[Readable]) -> str:
     """Return ``table.tex``: a booktabs table for each composition, with both scores and their
     intervals.
     """
-    labels = {of.title: "tab:" + re.sub("[^a-z0-9]+", "-", of.title.lower()) for of in compositions}
-    return render(
-        "table.tex.j2",
-        {"compositions": compositions, "labels": labels, "tex": lambda t: t.translate(LATEX)},
-    )
+    labels = {}
+    for readable in compositions:
+        # Labels of letters, digits and hyphens need no escapes.
+        words = re.sub("[^a-z0-9]+", "-", readable.title.lower())
+        labels[readable.title] = f"tab:{words}"
+    context = {
+        "compositions": compositions,
+        "labels": labels,
+        "tex": lambda text: text.translate(LATEX),
+    }
+    return render("table.tex.j2", context)

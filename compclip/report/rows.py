@@ -18,18 +18,23 @@ def main_rows(
     """Return the rows of scores.parquet that represent a split: all trained judges or the oracle,
     all prompts.
     """
-    subset = (scores["split"] == "test_seen") & scores["prompts"].isin(PARTS_OF_SEEN)
-    by_oracle = scores["judge"] == ORACLE
-    whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
-    return scores[~subset & whole & (scores["distractors"] == distractors)]
+    # Subsets of test_seen have rows of their own, which would count its prompts twice.
+    is_subset = (scores["split"] == "test_seen") & scores["prompts"].isin(PARTS_OF_SEEN)
+    by_judge = scores["judge"] == ORACLE if oracle else by_all_judges(scores)
+    return scores[~is_subset & by_judge & (scores["distractors"] == distractors)]
+
+
+def by_all_judges(scores: pd.DataFrame) -> pd.Series:
+    """Return which rows are means over all trained judges, rather than of one of several."""
+    return (scores["judge"] != ORACLE) & (scores["judges"] == scores["judges"].max())
 
 
 def matched_rows(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all trained judges for seen pairs as frequent as the held-out ones, as
     split ``matched``.
     """
-    rows = scores[(scores["prompts"] == "matched") & (scores["judges"] == scores["judges"].max())]
-    return rows[rows["judge"] != ORACLE].assign(split="matched")
+    rows = scores[(scores["prompts"] == "matched") & by_all_judges(scores)]
+    return rows.assign(split="matched")
 
 
 def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
@@ -37,10 +42,10 @@ def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
     tables.
     """
     table: dict[str, dict[Place, Row]] = {}
-    for row in rows.to_dict("records"):
-        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {
-            str(key): row[key] for key in row
-        }
+    for record in rows.to_dict("records"):
+        row = {str(column): value for column, value in record.items()}
+        by_place = table.setdefault(row["generator"], {})
+        by_place[row["split"], row["measure"]] = row
     return table
 
 
@@ -50,6 +55,7 @@ def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def of_kind(comparisons: pd.DataFrame, *kinds: str) -> pd.DataFrame:
     """Return the rows of comparisons.csv of these kinds that have a difference."""
+    # Generators without common entries have none.
     return comparisons[comparisons["kind"].isin(kinds) & comparisons["difference"].notna()]
 
 

@@ -25,12 +25,12 @@ class Scored:
     first, and ``by_judge`` has each judge's own.
     """
 
-    about: Mapping[str, Any]
+    set_summary: Mapping[str, Any]
     summary: Mapping[str, Any]
     entries: pd.DataFrame
     by_judge: tuple[pd.DataFrame, ...]
     judge_seed: str | None = None  # None: several judges, or the oracle
-    part: bool = False  # whether it is one judge's score, shown beside the mean of several
+    single_judge: bool = False  # whether it is one judge's score, shown beside the mean of several
 
     @property
     def generator(self) -> str:
@@ -38,33 +38,35 @@ class Scored:
 
     @property
     def split(self) -> str:
-        return self.about["split"]
+        return self.set_summary["split"]
 
     @property
     def main(self) -> bool:
         """Return whether this is a main score: of all trained judges, for all prompts, with
         original distractors.
         """
-        all_prompts = self.split == "test_swapped" or self.about["prompts"] not in PARTS_OF_SEEN
-        return self.whole and all_prompts and self.about["distractors"] == "original"
+        all_prompts = (
+            self.split == "test_swapped" or self.set_summary["prompts"] not in PARTS_OF_SEEN
+        )
+        return self.by_all_judges and all_prompts and self.set_summary["distractors"] == "original"
 
     @property
     def matched(self) -> bool:
         """Return whether this is the score of all trained judges for matched seen prompts, with all
         their draws.
         """
-        return self.whole and self.about["prompts"] == "matched"
+        return self.by_all_judges and self.set_summary["prompts"] == "matched"
 
     @property
-    def whole(self) -> bool:
+    def by_all_judges(self) -> bool:
         """Return whether this is a score of all trained judges."""
-        return self.summary["judge"] != ORACLE and not self.part
+        return self.summary["judge"] != ORACLE and not self.single_judge
 
 
 def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return the summary in a folder of stage score, and the scores by set."""
     summary = read_json(folder / "summary.json")
-    names = dict.fromkeys(about["set"] for about in summary["scores"])
+    names = dict.fromkeys(score["set"] for score in summary["scores"])
     return summary, {name: read_table(folder / f"{name}.parquet", SCORES) for name in names}
 
 
@@ -87,57 +89,65 @@ def scores_of(
         matched: the seen pairs that are as frequent as the held-out ones.
     """
     scores = []
-    for about in summary["scores"]:
-        every = tables[about["set"]]
-        entries = every[~is_further(every)]
-        if about["split"] == "test_seen" and about["prompts"] == "swapped":
+    for set_summary in summary["scores"]:
+        table = tables[set_summary["set"]]
+        cluster = classes.loc[table["image_id"]].to_numpy()
+        # Images of a class are not independent, so they are resampled together.
+        all_draws = table.assign(cluster=cluster, counts=True)
+        entries = all_draws[~is_further(table)]
+        if set_summary["split"] == "test_seen" and set_summary["prompts"] == "swapped":
             entries = entries[are_among(entries, swapped, CAPTION_KEY)]
-        if len(entries) != about["judged"]:
-            where = f"{summary['generator']}, {about['set']}"
-            raise UserError(
-                f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; "
-                "score again"
-            )
-        entries, every = (
-            table.assign(
-                cluster=classes.loc[table["image_id"]].to_numpy(), counts=True
-            ).reset_index(drop=True)
-            for table in (entries, every)
-        )
-        if about["split"] == "test_swapped":
+        # Tables and summaries of different runs may be in the same folder.
+        if len(entries) != set_summary["judged"]:
+            fault = f"{len(entries)} entries, but summary.json counts {set_summary['judged']}"
+            raise UserError(f"{summary['generator']}, {set_summary['set']}: {fault}; score again")
+        entries = entries.reset_index(drop=True)
+        if set_summary["split"] == "test_swapped":
             # The image before another swap may show the new pair, too.
             entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY)
-        scores.append(Scored(about, summary, entries, (entries,)))
-        # With all draws.
-        of_pairs = every[every["pair"].isin(list(matched))].reset_index(drop=True)
-        if (about["split"], about["prompts"]) == ("test_seen", "pairs") and len(of_pairs):
-            asked, head = of_pairs[of_pairs["adjectives"] > 1], {"prompts": "matched"}
-            head |= {name: about[name] for name in ("set", "split", "distractors")}
-            if len(asked):
-                head["adjective"] = asked["adjective_first"].mean()
-                head["adjective_chance"] = (1 / asked["adjectives"]).mean()
-            scores.append(Scored(head, summary, of_pairs, (of_pairs,)))
+        scores.append(Scored(set_summary, summary, entries, (entries,)))
+        # Without a pair, a prompt cannot be matched.
+        if (set_summary["split"], set_summary["prompts"]) == ("test_seen", "pairs"):
+            of_pairs = all_draws[all_draws["pair"].isin(list(matched))].reset_index(drop=True)
+            if len(of_pairs):
+                scores.append(_matched_score(set_summary, summary, of_pairs))
     return scores
+
+
+def _matched_score(
+    seen: Mapping[str, Any], summary: Mapping[str, Any], entries: pd.DataFrame
+) -> Scored:
+    """Return the score of entries of matched pairs, with all draws; ``seen``: the summary of all
+    seen prompts.
+    """
+    set_summary = {"prompts": "matched"} | {
+        name: seen[name] for name in ("set", "split", "distractors")
+    }
+    with_variants = entries[entries["adjectives"] > 1]
+    if len(with_variants):
+        set_summary["adjective"] = with_variants["adjective_first"].mean()
+        set_summary["adjective_chance"] = (1 / with_variants["adjectives"]).mean()
+    return Scored(set_summary, summary, entries, (entries,))
 
 
 def averaged(scores: Sequence[Scored]) -> Scored:
     """Return the mean of the scores of the same entries by several judges."""
     first = scores[0]
+    # Means over judges are of the same entries, in the same order.
     for score in scores[1:]:
         if not score.entries[ENTRY].equals(first.entries[ENTRY]):
             raise UserError(
                 f"{first.generator}: judges scored different images of {first.split}; score again"
             )
-    names = [name for name in ("blind_control", "hubness", "adjective") if name in first.about]
-    known = {name: [score.about.get(name) for score in scores] for name in names}
-    about = {
-        name: None if None in values else float(np.mean(np.array(values)))
-        for name, values in known.items()
-    }
+    set_summary = dict(first.set_summary)
+    for name in ("blind_control", "hubness", "adjective"):
+        if name in set_summary:
+            values = [score.set_summary.get(name) for score in scores]
+            set_summary[name] = None if None in values else float(np.mean(np.array(values)))
+    by_judge = tuple(score.entries for score in scores)
+    # The hash is that of one judge.
     summary = {**first.summary, "judge_hash": None}
-    return Scored(
-        {**first.about, **about}, summary, first.entries, tuple(score.entries for score in scores)
-    )
+    return Scored(set_summary, summary, first.entries, by_judge)
 
 
 def all_scores(
@@ -146,19 +156,19 @@ def all_scores(
     """Return a generator's scores by split: of all judges, each judge, the oracle. ``judges``:
     scores by judge.
     """
-
-    def place(score: Scored) -> tuple[int, bool, str]:
-        return (
-            TESTS.index(score.split),
-            score.about["prompts"] in PARTS_OF_SEEN,
-            score.about["distractors"],
-        )
-
     by_judge = [
         [replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()
     ]
     scores = by_judge[0]
-    if len(judges) > 1:
+    # The score of a single judge is that of all judges.
+    if len(by_judge) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]
-        scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
-    return sorted([*scores, *oracle], key=place)
+        for judge_scores in by_judge:
+            scores += [replace(score, single_judge=True) for score in judge_scores]
+    return sorted([*scores, *oracle], key=_row_order)
+
+
+def _row_order(score: Scored) -> tuple[int, bool, str]:
+    """Sort by split, subsets of seen prompts after all prompts; the sort keeps judges in order."""
+    is_subset = score.set_summary["prompts"] in PARTS_OF_SEEN
+    return TESTS.index(score.split), is_subset, score.set_summary["distractors"]

@@ -12,6 +12,7 @@ from compclip.score.entries import ENTRY
 from compclip.stats import crossed
 from compclip.stats.estimates import ENDS, estimate_score
 
+ENTRY_COLUMNS = [*ENTRY, "cluster", "pair"]
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
 
 
@@ -28,18 +29,16 @@ class Values:
     entries: pd.DataFrame
     by_judge: np.ndarray
 
-    def __sub__(self, other: "Values") -> "Values":
+    def __sub__(self, subtrahend: "Values") -> "Values":
         """Return the difference on common entries; the pairs are those of the first."""
-        a, b = self.beside(other)
-        return Values(a.entries, a.by_judge - b.by_judge)
-
-    def beside(self, other: "Values") -> "tuple[Values, Values]":
-        """Return both on common entries; the pairs are those of the first."""
-        rows = self.entries.reset_index(names="a").merge(
-            other.entries[ENTRY].reset_index(names="b"), on=ENTRY
-        )
-        entries = rows[[*ENTRY, "cluster", "pair"]]
-        return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
+        minuend_rows = self.entries.reset_index(names="a")
+        subtrahend_rows = subtrahend.entries[ENTRY].reset_index(names="b")
+        rows = minuend_rows.merge(subtrahend_rows, on=ENTRY)
+        minuends = self.by_judge[rows["a"]]
+        subtrahends = subtrahend.by_judge[rows["b"]]
+        # The cluster and the pair of an entry are those of its prompt, so both sides agree.
+        entries = rows[ENTRY_COLUMNS]
+        return Values(entries, minuends - subtrahends)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -53,35 +52,46 @@ class Values:
         return self.entries["pair"].to_numpy()
 
 
-def values_of(score: Scored, measure: str, *, made: bool = False) -> Values:
-    """Return the values of the entries that have the score; ``made``: only of entries with an
+def values_of(score: Scored, measure: str, *, with_image: bool = False) -> Values:
+    """Return the values of the entries that have the score; ``with_image``: only of entries with an
     image.
     """
     column = MEASURES[measure].entries
-    known = score.entries[column].notna().to_numpy()
-    if made:
-        known = known & score.entries["similarity"].notna().to_numpy()
-    values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
-    return Values(
-        score.entries.loc[known, [*ENTRY, "cluster", "pair"]].reset_index(drop=True), values[known]
-    )
+    # All judges have the same entries with a value: those with variants, or all.
+    has_value = score.entries[column].notna().to_numpy()
+    if with_image:
+        has_value = has_value & score.entries["similarity"].notna().to_numpy()
+    columns = [table[column].to_numpy(float) for table in score.by_judge]
+    values = np.stack(columns, axis=1)  # (n, J)
+    entries = score.entries.loc[has_value, ENTRY_COLUMNS].reset_index(drop=True)
+    return Values(entries, values[has_value])
 
 
 def mean_columns(values: Values) -> Row:
     """Return the columns of a score: its value, its intervals, and the error from each source."""
     score = estimate_score(values.by_judge, values.images, values.pairs)
-    sources = [
-        source for source in ERROR_SOURCES if source != "judges" or values.by_judge.shape[1] > 1
-    ]
-    errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
-    return {name: getattr(score, name) for name in ("value", *ENDS)} | errors
+    columns = {name: getattr(score, name) for name in ("value", *ENDS)}
+    several_judges = values.by_judge.shape[1] > 1
+    for source in ERROR_SOURCES:
+        # One judge says nothing of how much judges differ.
+        if source != "judges" or several_judges:
+            columns[f"se_{source}"] = getattr(score.components, source) ** 0.5
+    return columns
 
 
 def balanced_r_precision(score: Scored) -> Row:
     """Return the columns of R-precision with the weights of the entries; its interval is for new
     pairs.
     """
-    values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
-    cells = crossed.cells(values.images, values.pairs, values.by_judge.mean(axis=1), weights)
-    balanced = crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
-    return {"value": balanced.value, "new_pairs_low": balanced.low, "new_pairs_high": balanced.high}
+    values = values_of(score, "r_precision")
+    # Below 1 for entries of dominant pairs (``stats.balance``).
+    weights = score.entries["weight"].to_numpy()
+    # The cells are of images and pairs; judges add their own variance.
+    means = values.by_judge.mean(axis=1)
+    cells = crossed.cells(values.images, values.pairs, means, weights)
+    by_judge = np.average(values.by_judge, axis=0, weights=weights)
+    balanced = crossed.estimate(cells, by_judge)
+    columns: Row = {"value": balanced.value}
+    columns["new_pairs_low"] = balanced.low
+    columns["new_pairs_high"] = balanced.high
+    return columns

@@ -43,19 +43,16 @@ class Verdict:
 
     generator: str
     verdict: str
-    why: str
+    reason: str
 
     @property
     def line(self) -> str:
-        return f"{': '.join(filter(None, (self.generator, self.verdict, self.why)))}."
+        return f"{': '.join(filter(None, (self.generator, self.verdict, self.reason)))}."
 
 
 def composed_of(rows: Mapping[Place, Row], split: str = HELD_OUT) -> Row | None:
     """Return the row of a generator to show: with simultaneous intervals, if there are any."""
-    for measure in ("composes_together", "composes"):
-        if (split, measure) in rows:
-            return rows[split, measure]
-    return None
+    return rows.get((split, "composes_together"), rows.get((split, "composes")))
 
 
 def _estimate(row: Row) -> str:
@@ -68,6 +65,7 @@ def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
     """Return why a generator gets no verdict, "" if it gets one."""
     if not pd.isna(row["note"]):
         return str(row["note"])
+    # None: the bias is unknown, which the notes say.
     if is_fit is False:
         return "the judges fail the bias check"
     if row["judges"] < 2:
@@ -75,31 +73,38 @@ def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
     return OTHER_TRAINING.get(training_data, "")
 
 
+def _composed_text(rows: Mapping[Place, Row], composed: Row) -> str:
+    """Return what a generator composes of all held-out pairs and in each split, as text."""
+    details = []
+    for split in HELDOUT_SPLITS:
+        row = composed_of(rows, split)
+        if row is not None and not pd.isna(row["value"]):
+            details.append(f"{SPLIT_NAMES[split]} {_estimate(row)}")
+    pairs = composed["pairs"]
+    details.append("" if pd.isna(pairs) else f"over {int(pairs)} recognized pairs")
+    text = "; ".join(details)
+    return f"composes {_estimate(composed)} of held-out pairs ({text})"
+
+
 def _verdict(
     name: str, rows: Mapping[Place, Row], is_fit: bool | None, training_data: str
 ) -> Verdict:
-    row, seen = composed_of(rows), rows.get(SEEN_SKILL)
-    assert row is not None, "the caller has checked this"
+    composed = composed_of(rows)
+    assert composed is not None, "the caller has checked this"
+    seen = rows.get(SEEN_SKILL)
     texts = []
     if seen is not None and not pd.isna(seen["value"]):
         texts.append(f"draws {_estimate(seen)} of seen pairs")
+        # Relative to almost nothing, what it composes means nothing.
         if seen["same_pairs_high"] < LEAST_DRAWN:
             return Verdict(name, DRAWS_NOTHING, texts[0])
-    of_splits = [(split, composed_of(rows, split)) for split in HELDOUT_SPLITS]
-    shown = [
-        f"{SPLIT_NAMES[split]} {_estimate(of)}"
-        for split, of in of_splits
-        if of and not pd.isna(of["value"])
-    ]
-    if not pd.isna(row["value"]):
-        counts = f"over {int(row['pairs'])} recognized pairs" if not pd.isna(row["pairs"]) else ""
-        texts.append(f"composes {_estimate(row)} of held-out pairs ({'; '.join([*shown, counts])})")
-    reason = _reason(row, is_fit, training_data)
+    if not pd.isna(composed["value"]):
+        texts.append(_composed_text(rows, composed))
+    reason = _reason(composed, is_fit, training_data)
     if reason:
         return Verdict(name, NO_VERDICT, "; ".join([reason, *texts]))
-    return Verdict(
-        name, verdict_of(row["same_pairs_low"], row["same_pairs_high"]), "; ".join(texts)
-    )
+    verdict = verdict_of(composed["same_pairs_low"], composed["same_pairs_high"])
+    return Verdict(name, verdict, "; ".join(texts))
 
 
 def verdicts(
@@ -116,32 +121,35 @@ def verdicts(
         is_fit: whether the judges pass the bias check, if known.
         training_data: what each model was trained on, by generator; others on this split.
     """
-    names = dict[str, str]()
+    # Controls and models without a statement were trained on this split.
+    training_data = training_data or {}
+    anchor_names = dict[str, str]()
     for split in HELDOUT_SPLITS:
-        names |= {
-            str(name): anchor for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True)
-        }
-    given = []
+        for generator, anchor_name in zip(anchors[split], ANCHOR_NAMES, strict=True):
+            anchor_names[str(generator)] = anchor_name
+    result = []
     for name, rows in pivot(main_rows(scores)).items():
         if composed_of(rows) is None:
             continue
-        if name in names:
-            given.append(Verdict(name, names[name], ""))
+        if name in anchor_names:
+            # What an anchor composes is its definition, so there is nothing to judge.
+            result.append(Verdict(name, anchor_names[name], ""))
         else:
-            given.append(_verdict(name, rows, is_fit, (training_data or {}).get(name, "split")))
-    return given
+            trained_on = training_data.get(name, "split")
+            result.append(_verdict(name, rows, is_fit, trained_on))
+    return result
 
 
 def none_line(anchors: Anchors) -> str:
     """Return why there are no estimates."""
-    lacking = [
-        name
-        for place, name in enumerate(ANCHOR_NAMES)
-        if any(both[place] is None for both in anchors.values())
-    ]
-    what = " and ".join(lacking) or "reference and usual pair"
+    lacking = []
+    for anchor, name in enumerate(ANCHOR_NAMES):
+        by_split = [generators[anchor] for generators in anchors.values()]
+        if None in by_split:
+            lacking.append(name)
+    names = " and ".join(lacking) or "reference and usual pair"
     return (
-        f"no estimate of what is composed: a split has no {what}; add photographs, habit and "
+        f"no estimate of what is composed: a split has no {names}; add photographs, habit and "
         "stand_ins, or faithful,"
         " memorizer and usual for drawn birds, to generate.generators."
     )
@@ -151,8 +159,9 @@ def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
     """Yield a warning if a held-out split has few pairs. ``scores``: rows of ``scores.parquet`` of
     one composition.
     """
-    main = of_measure(main_rows(scores), "r_precision")
-    pairs = main[main["split"].isin(HELDOUT_SPLITS)].groupby("split", sort=False)["pairs"].max()
+    rows = of_measure(main_rows(scores), "r_precision")
+    rows = rows[rows["split"].isin(HELDOUT_SPLITS)]
+    pairs = rows.groupby("split", sort=False)["pairs"].max()
     few = [
         f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS
     ]

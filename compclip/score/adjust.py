@@ -14,6 +14,7 @@ import pandas as pd
 from compclip.core.heldout import split_pair
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
+from compclip.core.tables import CAPTION_KEY
 from compclip.score.choices import Adjustment, Embed, compare_texts
 from compclip.score.entries import real_entries
 
@@ -25,11 +26,12 @@ def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> 
     """Return the paths of at most 512 real images of seen and unseen prompts, drawn with the
     seed.
     """
-    entries = pd.concat(
-        [real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")]
-    )
+    splits = ("test_seen", "test_unseen")
+    entries = pd.concat([real_entries(prompts, images, split) for split in splits])
+    # Sorted, so that the draw does not depend on the order of the tables.
     paths = np.array(sorted(set(entries["path"])), dtype=object)
-    return sorted(rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES].tolist())
+    drawn = rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES]
+    return sorted(drawn.tolist())
 
 
 def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
@@ -41,9 +43,13 @@ def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
         adjectives: (p,) the adjective of each pair.
     """
     sums = accuracy.groupby(adjectives).sum()
-    means = sums[[*MULTIPLES]].div(sums["n"], axis=0).mean()
-    # Rounded, so that the last bits do not decide.
-    return float(means.round(DECIMALS).idxmax()) if len(sums) else MULTIPLES[0]
+    if sums.empty:
+        return MULTIPLES[0]
+    by_adjective = sums[[*MULTIPLES]].div(sums["n"], axis=0)
+    # Over adjectives, so that a rare one counts as much as a frequent one. Rounded, so that the
+    # last bits do not decide.
+    means = by_adjective.mean().round(DECIMALS)
+    return float(means.idxmax())
 
 
 def choose_adjustment(
@@ -64,24 +70,23 @@ def choose_adjustment(
         pictures: the same for paths in ``images``.
         seed: draws the reference images.
     """
-    seen = real_entries(prompts, images, "test_seen")
-    seen = seen.merge(
-        variants.loc[variants["split"] == "test_seen", ["image_id", "caption_id"]].drop_duplicates()
-    )
-    if seen.empty:
+    # Without variants, there is nothing to choose from.
+    of_seen = variants.loc[variants["split"] == "test_seen", CAPTION_KEY].drop_duplicates()
+    entries = real_entries(prompts, images, "test_seen").merge(of_seen)
+    if entries.empty:
         return None
-    mean = (
-        pictures(reference_images(prompts, images, seed))
-        .mean(axis=0, dtype=np.float64)
-        .astype(np.float32)
-    )
-    shown = pictures(seen["path"].tolist())
-    choices_for = compare_texts(seen, "test_seen", variants, texts, shown, mean)
-    first = {multiple: choices_for(np.full(len(seen), multiple)).first for multiple in MULTIPLES}
-    by_pair = pd.DataFrame(first).assign(n=1).groupby(seen["pair"]).sum()
+    reference = pictures(reference_images(prompts, images, seed))
+    # Summed in float64, since the mean of many float32 vectors would lose digits.
+    mean = reference.mean(axis=0, dtype=np.float64).astype(np.float32)
+    embeddings = pictures(entries["path"].tolist())  # (n, d)
+    choices_for = compare_texts(entries, "test_seen", variants, texts, embeddings, mean)
+    first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
+    # Sums, so that each pair can be left out of the means.
+    by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
-    others = {str(pair): by_pair.index != pair for pair in by_pair.index}
-    without = {
-        pair: best_multiple(by_pair[rows], adjectives[rows]) for pair, rows in others.items()
-    }
-    return Adjustment(mean, best_multiple(by_pair, adjectives), without)
+    # A multiple that is chosen on a pair would favor it over held-out ones.
+    without_pair = {}
+    for pair in by_pair.index:
+        is_other = by_pair.index != pair
+        without_pair[str(pair)] = best_multiple(by_pair[is_other], adjectives[is_other])
+    return Adjustment(mean, best_multiple(by_pair, adjectives), without_pair)

@@ -19,7 +19,15 @@ from compclip.dataset.source import named
 from compclip.stats import balance, interval
 from compclip.stats.r_precision import sampled
 
-PUBLISHED_CHUNKS, PUBLISHED_RATIO = 10, 1.25  # as published
+# As published.
+PUBLISHED_CHUNKS = 10
+PUBLISHED_RATIO = 1.25
+
+
+# The released code expects C-CUB, but is called with C_CUB.
+DataSet = Annotated[
+    Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))
+]
 
 
 class Aggregate(Command):
@@ -42,13 +50,7 @@ class Aggregate(Command):
     annotations: Path | None = Field(
         None, description="data.pkl of the data set: for checks and balancing"
     )
-    # The released code expects C-CUB, but is called with C_CUB.
-    dataset: (
-        Annotated[
-            Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))
-        ]
-        | None
-    ) = Field(None, description="published data set, also spelled with _")
+    dataset: DataSet | None = Field(None, description="published data set, also spelled with _")
     composition: Literal["color", "shape"] | None = Field(
         None, description="composition of the annotations"
     )
@@ -78,19 +80,31 @@ def score_hits(
     """Return the weighted fraction of hits with its interval over images, and chunk means of the
     hits ``kept``.
     """
-    hits, stream = predictions["hit"].to_numpy(float), rng(command.seed, "aggregate", "interval")
-    fraction = interval.share(
-        predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream
-    )
-    result: dict[str, Any] = {"mean": rounded(fraction.value), "low": rounded(fraction.low)}
-    result |= {"high": rounded(fraction.high), "n": int(kept.sum())}
+    hits = predictions["hit"].to_numpy(float)
+    images = predictions["image_id"].to_numpy()
+    stream = rng(command.seed, "aggregate", "interval")
+    fraction = interval.share(images, hits, weights, command.bootstrap, stream)
+    result: dict[str, Any] = {
+        "mean": rounded(fraction.value),
+        "low": rounded(fraction.low),
+        "high": rounded(fraction.high),
+        "n": int(kept.sum()),
+    }
     for chunking in ("published", "even"):
-        mean, deviation = sampled(hits[kept] > 0, PUBLISHED_CHUNKS, command.seed, chunking) or (
-            None,
-            None,
-        )
+        statistics = sampled(hits[kept] > 0, PUBLISHED_CHUNKS, command.seed, chunking)
+        mean, deviation = statistics or (None, None)
         result[chunking] = {"mean": rounded(mean), "deviation": rounded(deviation)}
     return result
+
+
+def dominant_pairs(command: Aggregate) -> int:
+    """Return how many pairs are dominant; UserError if the options do not decide it."""
+    is_known = command.dominant or (command.dataset and command.composition)
+    require(is_known, "--annotations", "balancing needs --dataset and --composition, or --dominant")
+    if command.dominant:
+        return command.dominant
+    # Appendix 1.5 of the paper: only colors of birds have two dominant pairs.
+    return 2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1
 
 
 def balanced_score(
@@ -98,67 +112,65 @@ def balanced_score(
 ) -> dict[str, Any]:
     """Return the balanced score of swapped captions."""
     swapped = captions[captions["swapped_text"].notna()]
-    require(
-        len(swapped),
-        command.annotations,
-        "no swapped captions to balance",
-        "omit --annotations, or give --split",
-    )
+    fault = "no swapped captions to balance"
+    require(len(swapped), command.annotations, fault, "omit --annotations, or give --split")
     absent = unknown_caption(predictions, swapped)
+    fault = f"caption {absent} of {command.annotations} has no swapped text"
     remedy = "for predictions of test_seen or test_unseen give --split"
-    require(
-        not absent,
-        command.predictions,
-        f"caption {absent} of {command.annotations} has no swapped text",
-        remedy,
-    )
-    known = command.dominant or (command.dataset and command.composition)
-    require(known, "--annotations", "balancing needs --dataset and --composition, or --dominant")
-    dominant = command.dominant or (
-        2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1
-    )
-    pair = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
-    pairs = pair.loc[caption_keys(predictions)].tolist()
+    require(not absent, command.predictions, fault, remedy)
+    dominant = dominant_pairs(command)
+    # A swapped caption is of the pair with its new adjective.
+    new_pairs = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
+    pairs = new_pairs.loc[caption_keys(predictions)].tolist()
     cut = balance.cut_dominant(pairs, dominant, PUBLISHED_RATIO)
-    return {
-        "rule": f"{('one', 'two')[dominant - 1]}-pair rule: {cut.rule}",
+    # The names of appendix 1.5.
+    rule = "one-pair" if dominant == 1 else "two-pair"
+    result: dict[str, Any] = {
+        "rule": f"{rule} rule: {cut.rule}",
         "pairs": len(cut.counts),
         "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-        **score_hits(
-            command,
-            predictions,
-            balance.weights(pairs, cut),
-            balance.subsample(pairs, cut, command.seed),
-        ),
     }
+    # Weights balance the exact mean, a subsample the chunks.
+    weights = balance.weights(pairs, cut)
+    subsample = balance.subsample(pairs, cut, command.seed)
+    return result | score_hits(command, predictions, weights, subsample)
+
+
+def check_annotations(
+    command: Aggregate, annotations: Path, predictions: pd.DataFrame
+) -> dict[str, Any]:
+    """Return the captions without a prediction and, for swapped captions, the balanced score."""
+    captions, _ = read_data(annotations)
+    absent = unknown_caption(predictions, captions)
+    fault = f"caption {absent} is not in {annotations}"
+    require(not absent, command.predictions, fault)
+    result: dict[str, Any] = {}
+    if command.split == "test_swapped":
+        result["balanced"] = balanced_score(command, predictions, captions)
+        expected = captions[captions["swapped_text"].notna()]
+    else:
+        # The file has the captions of all splits.
+        expected = captions[captions["image_id"].isin(predictions["image_id"])]
+    missing = expected[~are_among(expected, predictions, CAPTION_KEY)]
+    keys = missing[CAPTION_KEY].to_numpy()
+    return result | {"missing": named([f"{image} {caption}" for image, caption in keys])}
 
 
 def main(command: Aggregate) -> None:
     predictions = read_predictions(command.predictions)
-    require(len(predictions), command.predictions, "no predictions")
-    predictions["hit"] = predictions["predicted"] == 0
     n = len(predictions)
+    require(n, command.predictions, "no predictions")
+    equal_tuples = int(predictions.duplicated().sum())
+    predictions["hit"] = predictions["predicted"] == 0
     result: dict[str, Any] = {
         "predictions": command.predictions.name,
         "seed": command.seed,
         "n": n,
         "images": int(predictions["image_id"].nunique()),
         "captions": len(predictions.drop_duplicates(CAPTION_KEY)),
-        "equal_tuples": int(predictions.drop(columns="hit").duplicated().sum()),
+        "equal_tuples": equal_tuples,
         "plain": score_hits(command, predictions, np.ones(n), np.ones(n, bool)),
     }
     if command.annotations:
-        captions, _ = read_data(command.annotations)
-        absent = unknown_caption(predictions, captions)
-        require(
-            not absent, command.predictions, f"caption {absent} is not in {command.annotations}"
-        )
-        asked = captions[captions["image_id"].isin(predictions["image_id"])]
-        if command.split == "test_swapped":
-            result["balanced"] = balanced_score(command, predictions, captions)
-            asked = captions[captions["swapped_text"].notna()]
-        without = asked[~are_among(asked, predictions, CAPTION_KEY)]
-        result["missing"] = named(
-            [f"{image} {caption}" for image, caption in without[CAPTION_KEY].to_numpy()]
-        )
+        result |= check_annotations(command, command.annotations, predictions)
     print(json.dumps(result, indent=2, ensure_ascii=False))

@@ -27,12 +27,10 @@ class Choices:
     adjectives: np.ndarray  # to choose from, including the own
     first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
-    adjusted: np.ndarray | None = (
-        None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
-    )
-    chosen: np.ndarray | None = (
-        None  # the adjective that is ranked first; None without an image or another adjective
-    )
+    # ``first`` by adjusted similarities; None: there is no ``Adjustment``
+    adjusted: np.ndarray | None = None
+    # the adjective that is ranked first; None without an image or another adjective
+    chosen: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,10 @@ def variants_of_entries(
     """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of
     its prompt.
     """
-    of_split = variants.assign(variant=range(len(variants))).loc[
-        variants["split"] == split, [*CAPTION_KEY, "variant"]
-    ]
-    rows = entries[CAPTION_KEY].assign(entry=range(len(entries))).merge(of_split, on=CAPTION_KEY)
+    variant_rows = variants[["split", *CAPTION_KEY]].assign(variant=range(len(variants)))
+    variant_rows = variant_rows[variant_rows["split"] == split]
+    entry_rows = entries[CAPTION_KEY].assign(entry=range(len(entries)))
+    rows = entry_rows.merge(variant_rows, on=CAPTION_KEY)
     rows = rows.sort_values(["entry", "variant"])
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
@@ -78,9 +76,8 @@ def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choi
         entry: (m,) the image of each.
 
     Returns:
-        Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of ``1 /
-            adjectives`` where
-        that is below 1.
+        Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of
+            ``1 / adjectives`` where that is below 1.
 
     Raises:
         UserError: an argument is refused (docs/library.md).
@@ -90,30 +87,42 @@ def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choi
     return choose_adjectives(own, of_variants, entry.astype(np.int64))
 
 
-def choose_adjectives(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
+def choose_adjectives(
+    of_prompts: np.ndarray, of_variants: np.ndarray, entry: np.ndarray
+) -> Choices:
     """Do the same without checks, also for similarities that are infinite."""
-    n = len(own)
-    others, better, tied = (
-        np.bincount(entry, weights=weights, minlength=n)
-        # A comparison with NaN is false, so NaN loses.
-        for weights in (None, ~(of_variants <= own[entry]), of_variants == own[entry])
-    )
+    n = len(of_prompts)
+    # A comparison with NaN is false, so NaN loses.
+    is_better = ~(of_variants <= of_prompts[entry])
+    is_tied = of_variants == of_prompts[entry]
+    # All (n,): the variants of each image's prompt, and how many of them win or tie.
+    variants = np.bincount(entry, minlength=n)
+    better = np.bincount(entry, weights=is_better, minlength=n)
+    tied = np.bincount(entry, weights=is_tied, minlength=n)
+    # Of t tied variants and the prompt, each is first with chance 1 / (1 + t).
     first = np.where(better > 0, 0.0, 1 / (1 + tied))
     with np.errstate(invalid="ignore"):
-        two_way = 1 - (better + tied / 2) / others
-    return Choices(others.astype(np.int64) + 1, np.where(others > 0, first, np.nan), two_way)
+        # Without variants, 0 / 0 is NaN.
+        two_way = 1 - (better + tied / 2) / variants
+    return Choices(
+        adjectives=variants.astype(np.int64) + 1,
+        first=np.where(variants > 0, first, np.nan),
+        two_way=two_way,
+    )
 
 
-def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> np.ndarray:
+def ranked_first(of_prompts: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> np.ndarray:
     """Return the variant (m) that is ranked first for each image (n,), -1 where its own prompt or a
     tie with it is.
     """
-    # NaN is sorted last and is not below the own similarity, so a variant with NaN wins.
-    order = np.lexsort((of_variants, entry))
-    images, first = np.unique(entry[order][::-1], return_index=True)
-    highest = order[::-1][first]
-    is_above = ~(of_variants[highest] <= own[images])
-    result = np.full(len(own), -1)
+    # NaN is sorted last and is not below the prompt's similarity, so a variant with NaN wins.
+    descending = np.lexsort((of_variants, entry))[::-1]
+    # The first row of each image is that of its most similar variant.
+    images, first = np.unique(entry[descending], return_index=True)
+    highest = descending[first]
+    # A tie is not above, so the prompt wins it.
+    is_above = ~(of_variants[highest] <= of_prompts[images])
+    result = np.full(len(of_prompts), -1)
     result[images[is_above]] = highest[is_above]
     return result
 
@@ -124,15 +133,21 @@ def with_failed(
     """Append the choices for prompts without an image, for which every variant is ranked above the
     prompt.
     """
+    n = len(failed)
     entry, _ = variants_of_entries(failed, split, variants)
-    wrong = choose_adjectives(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
-    return Choices(
-        np.append(choices.adjectives, wrong.adjectives),
-        np.append(choices.first, wrong.first),
-        np.append(choices.two_way, wrong.two_way),
-        None if choices.adjusted is None else np.append(choices.adjusted, wrong.first),
-        None if choices.chosen is None else np.append(choices.chosen, np.full(len(failed), None)),
-    )
+    # Any similarity is above minus infinity.
+    lowest = np.full(n, -np.inf)
+    wrong = choose_adjectives(lowest, np.zeros(len(entry)), entry)
+    adjectives = np.append(choices.adjectives, wrong.adjectives)
+    first = np.append(choices.first, wrong.first)
+    two_way = np.append(choices.two_way, wrong.two_way)
+    adjusted = choices.adjusted
+    if adjusted is not None:
+        adjusted = np.append(adjusted, wrong.first)
+    chosen = choices.chosen
+    if chosen is not None:
+        chosen = np.append(chosen, np.full(n, None))
+    return Choices(adjectives, first, two_way, adjusted, chosen)
 
 
 def gathered(
@@ -143,14 +158,15 @@ def gathered(
     """
 
     def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
-        blocks = (
-            slice(start, start + COMPARED_AT_ONCE)
-            for start in range(0, len(image), COMPARED_AT_ONCE)
-        )
-        products = [
-            np.einsum("nd,nd->n", images[image[block]], texts[text[block]]) for block in blocks
-        ]
-        return np.concatenate(products) if products else np.zeros(0, images.dtype)
+        products = [np.zeros(0, images.dtype)]
+        # In blocks, because the gathered rows need memory for each pair of image and text.
+        for start in range(0, len(image), COMPARED_AT_ONCE):
+            block = slice(start, start + COMPARED_AT_ONCE)
+            image_block = images[image[block]]
+            text_block = texts[text[block]]
+            product = np.einsum("nd,nd->n", image_block, text_block)
+            products.append(product)
+        return np.concatenate(products)
 
     return cosines
 
@@ -171,29 +187,38 @@ def compare_texts(
     These are the similarities of the entries' images (n, d) with their prompts and variants, minus
     the entry's multiple of the similarity of ``mean`` (d,) with the same text.
     """
+    n = len(entries)
     entry, variant = variants_of_entries(entries, split, variants)
     # Draws share prompts and variants, so each distinct text has one row.
-    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
-    n, vectors = len(entries), embed(texts.tolist())
-    cosines, rows = gathered(images, vectors), np.arange(len(texts))
-    own, of_variants = cosines(np.arange(n), place[:n]), cosines(entry, place[n:])
-    with_mean = gathered(mean[None], vectors)(np.zeros_like(rows), rows)[place]
+    all_texts = pd.concat([entries["text"], variants["text"].iloc[variant]])
+    text_row, texts = pd.factorize(all_texts)
+    embeddings = embed(texts.tolist())
+    cosines = gathered(images, embeddings)
+    of_prompts = cosines(np.arange(n), text_row[:n])  # (n,)
+    of_variants = cosines(entry, text_row[n:])  # (m,)
+    # (n + m,) of the same texts, with the mean image.
+    rows = np.arange(len(texts))
+    with_mean = gathered(mean[None], embeddings)(np.zeros_like(rows), rows)[text_row]
+    names = None
+    if "adjective" in variants:
+        # Of the prompts, then of the variants.
+        adjectives = [None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]]
+        adjectives += variants["adjective"].iloc[variant].tolist()
+        names = np.array(adjectives, object)
 
-    def choices(multiples: np.ndarray) -> Choices:
-        adjusted = own - multiples * with_mean[:n], of_variants - multiples[entry] * with_mean[n:]
-        choices = choose_adjectives(*adjusted, entry)
-        if "adjective" not in variants:
+    def choices_for(multiples: np.ndarray) -> Choices:
+        adjusted = of_prompts - multiples * with_mean[:n]
+        adjusted_variants = of_variants - multiples[entry] * with_mean[n:]
+        choices = choose_adjectives(adjusted, adjusted_variants, entry)
+        if names is None:
             return choices
-        own_adjectives = [
-            None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]
-        ]
-        names = np.array([*own_adjectives, *variants["adjective"].iloc[variant]], object)
-        best = ranked_first(*adjusted, entry)
+        best = ranked_first(adjusted, adjusted_variants, entry)
         chosen = names[np.where(best < 0, np.arange(n), n + best)]
+        # Without variants, there is no choice.
         chosen[choices.adjectives == 1] = None
         return replace(choices, chosen=chosen)
 
-    return choices
+    return choices_for
 
 
 def adjective_choices(
@@ -209,7 +234,11 @@ def adjective_choices(
     """
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
     choices_for = compare_texts(entries, split, variants, embed, images, mean)
-    choices = choices_for(np.zeros(len(entries)))
+    # Multiples of 0 leave the similarities as they are.
+    unadjusted = np.zeros(len(entries))
+    choices = choices_for(unadjusted)
     if adjustment is None:
         return choices
-    return replace(choices, adjusted=choices_for(adjustment.multiples(entries["pair"])).first)
+    multiples = adjustment.multiples(entries["pair"])
+    adjusted = choices_for(multiples)
+    return replace(choices, adjusted=adjusted.first)

@@ -30,9 +30,9 @@ class Balance(Section):
 
     def dominant_of(self, composition: str) -> int:
         """Return the number of dominant pairs of a composition."""
-        return (
-            self.dominant.get(composition, 1) if isinstance(self.dominant, dict) else self.dominant
-        )
+        if isinstance(self.dominant, dict):
+            return self.dominant.get(composition, 1)
+        return self.dominant
 
 
 class Scoring(Section):

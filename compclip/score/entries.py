@@ -30,13 +30,17 @@ class EntrySet:
     name: str
     split: str
     distractors: str
-    entries: (
-        pd.DataFrame
-    )  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
+    # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
+    entries: pd.DataFrame
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
     # ENTRY, pair, file_name, status of prompts whose image is missing or unreadable, which count as
     # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
+
+    @property
+    def texts(self) -> set[str]:
+        """The captions of the images and of the pool."""
+        return {*self.entries["text"], *self.pool["text"]}
 
 
 def judged_entries(
@@ -47,33 +51,38 @@ def judged_entries(
 
     Prompts without a matching real image (status ``skipped``) are in neither.
     """
-    asked = prompts[prompts["split"] == split]
-    made = manifest[manifest["split"] == split].drop(columns="split")
-    entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(
-        ENTRY, ignore_index=True
-    )
-    entries["status"] = entries["status"].fillna("missing")
-    failed = entries.loc[entries["status"].isin(("missing", "unreadable")), FAILED]
-    kept = entries.loc[entries["status"] == "ok", [*ENTRY, "pair", "text", "path"]]
-    return kept.reset_index(drop=True), failed.reset_index(drop=True)
+    prompts = prompts[prompts["split"] == split]
+    images = manifest[manifest["split"] == split].drop(columns="split")
+    entries = prompts.merge(images, on=ENTRY, how="left", validate="one_to_one")
+    entries = entries.sort_values(ENTRY, ignore_index=True)
+    # A prompt that the manifest does not have was not drawn.
+    status = entries["status"].fillna("missing")
+    entries["status"] = status
+    failed = entries.loc[status.isin(("missing", "unreadable")), FAILED]
+    with_image = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
+    return with_image.reset_index(drop=True), failed.reset_index(drop=True)
 
 
 def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split as entries, each with the real image that it describes."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
+    # A caption has one real image, however many draws it is a prompt for.
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
-    return (
-        rows.assign(path=rows["image_id"].map(paths))
-        .dropna(subset="path")
-        .sort_values(ENTRY, ignore_index=True)
-    )
+    row_paths = rows["image_id"].map(paths)
+    rows = rows.assign(path=row_paths).dropna(subset="path")
+    return rows.sort_values(ENTRY, ignore_index=True)
 
 
 def set_names(splits: Iterable[str], distractors: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield name, split and distractors of each set of these splits."""
     for split in splits:
-        for kind in distractors if split == "test_swapped" else ["original"]:
-            yield split if kind == "original" else f"{split}.distractors-{kind}", split, kind
+        # Only swapped captions have other distractors than original captions.
+        kinds = distractors if split == "test_swapped" else ["original"]
+        for kind in kinds:
+            name = split
+            if kind != "original":
+                name = f"{split}.distractors-{kind}"
+            yield name, split, kind
 
 
 def entry_sets(
@@ -108,35 +117,36 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     """Return a set with images, classes and distinct texts numbered in sorted order; UserError if
     its pool is empty.
     """
-    has_pool = len(entry_set.pool) or not len(entry_set.entries)
-    require(
-        has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split"
-    )
-    entries, pool = entry_set.entries, entry_set.pool
+    entries = entry_set.entries
+    pool = entry_set.pool
+    has_pool = len(pool) or not len(entries)
+    fault = "no captions to draw distractors from"
+    require(has_pool, entry_set.name, fault, "add images to the split")
+    # Entries and pool are numbered together, so that equal texts and classes have equal numbers.
     text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
-    class_index, _ = (
-        pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)
-    )
+    # Captions of an entry's class are not its distractors.
+    image_ids = pd.concat([entries["image_id"], pool["image_id"]])
+    class_index, _ = image_ids.map(classes).factorize(sort=True)
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
-    keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
-    return Numbered(
-        Entries(text_index[:n], class_index[:n], keys),
-        make_pool(image_index, class_index[n:], text_index[n:]),
-        list(texts),
-    )
+    # The seeds of an entry's draws depend on its key alone, not on the other entries.
+    keys = list(entries[ENTRY].itertuples(index=False, name=None))
+    numbered_entries = Entries(text_index[:n], class_index[:n], keys)
+    numbered_pool = make_pool(image_index, class_index[n:], text_index[n:])
+    return Numbered(numbered_entries, numbered_pool, list(texts))
 
 
 def pool_summary(pool: Pool, classes: np.ndarray, candidates: int) -> dict[str, Any]:
     """Return the size of the pool, and for how many entries (of ``classes``, (n,)) it has too few
     captions.
     """
-    kinds, counts = np.unique(classes, return_counts=True)
-    eligible = np.array([pool.eligible(int(of)) for of in kinds], dtype=int)
-    return {
-        "images": pool.images,
-        "captions": len(pool.texts),
-        "distinct": len(np.unique(pool.texts)),
-        "eligible_least": int(eligible.min()) if len(eligible) else 0,
-        "entries_with_fewer_than_candidates": int(counts[eligible < candidates - 1].sum()),
-    }
+    # All entries of a class have the same eligible captions: those of other classes.
+    class_numbers, entries = np.unique(classes, return_counts=True)
+    eligible = np.array([pool.eligible(int(number)) for number in class_numbers], dtype=int)
+    # One of the candidates is the entry's own caption.
+    has_too_few = eligible < candidates - 1
+    summary = {"images": pool.images, "captions": len(pool.texts)}
+    summary["distinct"] = len(np.unique(pool.texts))
+    summary["eligible_least"] = int(eligible.min()) if len(eligible) else 0
+    summary["entries_with_fewer_than_candidates"] = int(entries[has_too_few].sum())
+    return summary

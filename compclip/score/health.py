@@ -29,60 +29,66 @@ class Health:
 
     def _means(self, name: str) -> dict[str, dict[str, float]]:
         """Return ``difference`` or ``held_out`` by kind of images, averaged over the judges that
-        have it.
+        have it, lowest first.
 
         The averaged ends of intervals are never narrower than the interval of the mean.
         """
-        rows = [
-            {"kind": kind} | dict(of[name] or {})
-            for content in self.judges.values()
-            for kind, of in content["images"].items()
-        ]
+        rows = []
+        for content in self.judges.values():
+            for kind, accuracies in content["images"].items():
+                # None if one side has no entries.
+                values = accuracies[name] or {}
+                rows.append({"kind": kind, **values})
         columns = ["value", "same_pairs_low", "same_pairs_high", "chance"]
-        known = pd.DataFrame(rows, columns=["kind", *columns]).dropna(subset="same_pairs_low")
-        return known.groupby("kind")[columns].mean().sort_values("same_pairs_low").to_dict("index")
+        table = pd.DataFrame(rows, columns=["kind", *columns])
+        # A single image has a value, but no interval.
+        table = table.dropna(subset="same_pairs_low")
+        means = table.groupby("kind")[columns].mean()
+        return means.sort_values("same_pairs_low").to_dict("index")
 
     @property
     def unfit(self) -> list[str]:
         """Return the reasons why the judges are unfit: a possible loss above the allowed one, or
         choices by chance.
         """
-        lose, guess = (self._means(name).items() for name in ("difference", "held_out"))
-        reasons = [
-            f"they may lose more than {100 * self.loss:g} points (score.health) on "
-            f"{IMAGE_KINDS[kind]}"
-            for kind, of in lose
-            if of["same_pairs_low"] < -self.loss
-        ]
-        by_chance = "they may choose adjectives of held-out pairs by chance on"
-        return reasons + [
-            f"{by_chance} {IMAGE_KINDS[kind]}"
-            for kind, of in guess
-            if of["same_pairs_low"] <= of["chance"]
-        ]
+        reasons = []
+        for kind, difference in self._means("difference").items():
+            if difference["same_pairs_low"] < -self.loss:
+                points = f"{100 * self.loss:g} points (score.health)"
+                reasons.append(f"they may lose more than {points} on {IMAGE_KINDS[kind]}")
+        for kind, held_out in self._means("held_out").items():
+            if held_out["same_pairs_low"] <= held_out["chance"]:
+                reasons.append(
+                    f"they may choose adjectives of held-out pairs by chance on {IMAGE_KINDS[kind]}"
+                )
+        return reasons
 
     @property
     def is_fit(self) -> bool | None:
         """Return whether the judges pass the bias check, so that verdicts are given; None if
         unknown.
         """
-        return False if self.unfit else True if self._means("difference") else None
+        if self.unfit:
+            return False
+        # Without a difference, no loss could be found.
+        return True if self._means("difference") else None
 
     @property
     def line(self) -> str:
         """Return a note on health for readers of the scores."""
-        if means := self._means("difference"):
-            kind, of = next(iter(means.items()))
-            points = (
-                f"{percent(of['value'])} "
-                f"{interval(of['same_pairs_low'], of['same_pairs_high'])} points"
-            )
-            judges = f", mean over {len(self.judges)} judges" if len(self.judges) > 1 else ""
+        means = self._means("difference")
+        if means:
+            # The kind of images with the largest possible loss comes first.
+            kind, worst = next(iter(means.items()))
+            ends = interval(worst["same_pairs_low"], worst["same_pairs_high"])
+            images = IMAGE_KINDS[kind]
+            if len(self.judges) > 1:
+                images += f", mean over {len(self.judges)} judges"
             text = (
                 "Bias check: on images that show what they should, adjective accuracy of held-out "
                 "pairs minus that of"
-                f" seen pairs of the same frequency is {points} at worst "
-                f"({IMAGE_KINDS[kind]}{judges})."
+                f" seen pairs of the same frequency is {percent(worst['value'])} {ends} points at "
+                f"worst ({images})."
             )
         else:
             text = (
@@ -90,11 +96,10 @@ class Health:
                 "frequency, because too few"
                 " images of one side have captions with another ranked adjective of the noun."
             )
-        return (
-            f"{text} The judges fail: {'; '.join(self.unfit)}. No verdict is given."
-            if self.unfit
-            else text
-        )
+        reasons = self.unfit
+        if reasons:
+            text += f" The judges fail: {'; '.join(reasons)}. No verdict is given."
+        return text
 
     @property
     def unrecognized(self) -> dict[str, float]:
@@ -104,27 +109,29 @@ class Health:
         Averaged over the judges, another adjective is chosen for at least half of the images, or
         the interval of the accuracy includes chance.
         """
-        pairs = [
-            {"pair": pair, **of}
-            for content in self.judges.values()
-            for pair, of in content["pairs"].items()
-        ]
+        rows = []
+        for content in self.judges.values():
+            for pair, accuracy in content["pairs"].items():
+                row = {"pair": pair} | dict(accuracy)
+                rows.append(row)
         columns = ["accuracy", "same_pairs_low", "chance"]
-        known = pd.DataFrame(pairs, columns=["pair", *columns]).dropna(subset="accuracy")
-        means = known.groupby("pair")[columns].mean().sort_values("accuracy", kind="stable")
-        unrecognized = means[
-            (means["accuracy"] <= LEAST_RECOGNIZED) | (means["same_pairs_low"] <= means["chance"])
-        ]
-        return {str(pair): float(accuracy) for pair, accuracy in unrecognized["accuracy"].items()}
+        # A pair without images has no accuracy.
+        table = pd.DataFrame(rows, columns=["pair", *columns]).dropna(subset="accuracy")
+        means = table.groupby("pair")[columns].mean()
+        means = means.sort_values("accuracy", kind="stable")
+        is_wrong = means["accuracy"] <= LEAST_RECOGNIZED
+        by_chance = means["same_pairs_low"] <= means["chance"]
+        accuracies = means.loc[is_wrong | by_chance, "accuracy"]
+        return {str(pair): float(accuracy) for pair, accuracy in accuracies.items()}
 
     @property
     def unrecognized_line(self) -> str:
         """Return the unrecognized pairs as text, "" if there are none."""
-        pairs = ", ".join(
-            f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unrecognized.items()
-        )
-        return (
-            f"Held-out pairs that the judges do not recognize on real images: {pairs}."
-            if pairs
-            else ""
-        )
+        pairs = [
+            f"{pair_words(pair)} ({percent(accuracy, 0)} %)"
+            for pair, accuracy in self.unrecognized.items()
+        ]
+        if not pairs:
+            return ""
+        names = ", ".join(pairs)
+        return f"Held-out pairs that the judges do not recognize on real images: {names}."

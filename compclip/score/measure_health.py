@@ -27,6 +27,9 @@ from compclip.stats.estimates import ENDS, compare_scores, estimate_score
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are
 # mostly misspelled.
 COMMON = 0.01
+# The splits of the images that show seen pairs, and of those that show held-out ones.
+REAL_SPLITS = ("test_seen", "test_unseen")
+DRAWN_SPLITS = ("test_seen", "test_swapped")
 Synonyms = dict[tuple[str, str], str]
 
 
@@ -34,38 +37,43 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     """Return, for an adjective (canonical) and a form of it, its most frequent other form in these
     captions.
     """
-    rows = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"]).merge(captions, on=CAPTION_KEY)
+    # An adjective of several nouns has a row for each of them.
+    occurrences = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"])
+    rows = occurrences.merge(captions, on=CAPTION_KEY)
     spans = zip(rows["text"], rows["adjective_start"], rows["adjective_end"], strict=True)
     rows = rows.assign(form=[text[start:end].lower() for text, start, end in spans])
-    counts = (
-        rows.groupby(["adjective", "form"])["form"]
-        .size()
-        .sort_values(ascending=False, kind="stable")
-    )
-    counts = counts.rename("count").reset_index()
-    common = counts[
-        counts["count"] >= COMMON * counts.groupby("adjective")["count"].transform("sum")
-    ]
+    counts = rows.groupby(["adjective", "form"])["form"].size()
+    # Sorted, so that the first other form is the most frequent one; ties keep their order by name.
+    counts = counts.sort_values(ascending=False, kind="stable").rename("count").reset_index()
+    totals = counts.groupby("adjective")["count"].transform("sum")
+    common = counts[counts["count"] >= COMMON * totals]
     others = counts.merge(common, on="adjective", suffixes=("", "_other"))
     others = others[others["form"] != others["form_other"]].drop_duplicates(["adjective", "form"])
     return others.set_index(["adjective", "form"])["form_other"].to_dict()
 
 
-def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
+def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, synonym_of: Synonyms) -> pd.DataFrame:
     """Return the entries whose adjective has a synonym, wherever the caption has the pair, with it
     in their text.
     """
     mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
+    rows = entries[[*CAPTION_KEY, "text", "pair"]].itertuples(index=False)
     texts = []
-    for image, caption, text, pair in entries[[*CAPTION_KEY, "text", "pair"]].itertuples(
-        index=False
-    ):
-        target = [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair]
-        forms = [others.get((m.adjective, text[m.start : m.end].lower()), "") for m in target]
-        candidates = [
-            Candidate.of(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)
+    for image, caption, text, pair in rows:
+        pair_mentions = [
+            mention
+            for mention in mentions[image, caption]
+            if f"{mention.adjective}_{mention.noun}" == pair
         ]
-        texts.append(apply(text, candidates)[0] if target and all(forms) else None)
+        candidates = []
+        for mention in pair_mentions:
+            form = text[mention.start : mention.end].lower()
+            synonym = synonym_of.get((mention.adjective, form))
+            if synonym is not None:
+                candidates.append(Candidate.of(mention.noun, synonym, (mention,)))
+        # One mention without a synonym would keep the adjective in the text.
+        is_complete = candidates and len(candidates) == len(pair_mentions)
+        texts.append(apply(text, candidates)[0] if is_complete else None)
     return entries.assign(text=texts).dropna(subset="text")
 
 
@@ -73,11 +81,13 @@ def choices_table(entries: pd.DataFrame, choices: Choices, classes: pd.Series) -
     """Return a row for each entry that has another adjective: class of the image, pair, and the
     columns of choices.
     """
-    adjusted = np.nan if choices.adjusted is None else choices.adjusted
     table = entries[["pair"]].assign(
-        image_class=entries["image_id"].map(classes), adjectives=choices.adjectives
+        image_class=entries["image_id"].map(classes),
+        adjectives=choices.adjectives,
+        first=choices.first,
+        adjusted=np.nan if choices.adjusted is None else choices.adjusted,
+        two_way=choices.two_way,
     )
-    table = table.assign(first=choices.first, adjusted=adjusted, two_way=choices.two_way)
     return table[table["adjectives"] > 1]
 
 
@@ -87,18 +97,15 @@ def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
     """
     if chosen.empty:
         return {"n": 0}
-    of = estimate_score(chosen["first"], chosen["image_class"], chosen["pair"])
-    means = {
-        "adjusted": chosen["adjusted"],
-        "chance": 1 / chosen["adjectives"],
-        "two_way": chosen["two_way"],
-    }
-    counts = {"n": len(chosen), "pairs": chosen["pair"].nunique(), "accuracy": of.value}
-    return (
-        counts
-        | {end: getattr(of, end) for end in ENDS}
-        | {name: values.mean() for name, values in means.items()}
-    )
+    estimate = estimate_score(chosen["first"], chosen["image_class"], chosen["pair"])
+    result: dict[str, Any] = {"n": len(chosen)}
+    result["pairs"] = chosen["pair"].nunique()
+    result["accuracy"] = estimate.value
+    result |= {end: getattr(estimate, end) for end in ENDS}
+    result["adjusted"] = chosen["adjusted"].mean()
+    result["chance"] = (1 / chosen["adjectives"]).mean()
+    result["two_way"] = chosen["two_way"].mean()
+    return result
 
 
 def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
@@ -107,21 +114,22 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
     """
     if a.empty or b.empty:
         return None
-    others = {"b_images": b["image_class"], "b_pairs": b["pair"]}
-    of = compare_scores(a["first"], b["first"], a["image_class"], a["pair"], **others)
-    return {"value": of.value} | {end: getattr(of, end) for end in ENDS}
+    # Unpaired: held-out and seen pairs have different images.
+    b_names = {"b_images": b["image_class"], "b_pairs": b["pair"]}
+    difference = compare_scores(a["first"], b["first"], a["image_class"], a["pair"], **b_names)
+    result = {"value": difference.value}
+    result |= {end: getattr(difference, end) for end in ENDS}
+    return result
 
 
 @dataclass(frozen=True)
 class HealthEntries:
     """The entries that the health of every judge of a composition is measured on."""
 
-    parts: dict[
-        str, dict[str, pd.DataFrame]
-    ]  # of seen and of held-out pairs, by split, by kind of images
-    replaced: dict[
-        str, pd.DataFrame
-    ]  # the real ones whose adjective has a synonym, with it in their text, by split
+    # of seen and of held-out pairs, by split, by kind of images
+    by_images: dict[str, dict[str, pd.DataFrame]]
+    # the real ones whose adjective has a synonym, with it in their text, by split
+    replaced: dict[str, pd.DataFrame]
     classes: pd.Series  # the class of each image
     matched: set[str]  # the seen pairs that are as frequent as held-out ones
     heldout: list[str]  # sorted
@@ -143,22 +151,21 @@ def health_entries(
         heldout: the held-out pairs.
         manifest: images drawn as asked, of seen and of swapped captions.
     """
+    # Further draws would give the prompts of matched pairs more weight.
     prompts = prompts[~is_further(prompts)]
-    parts = {
-        "real": {
-            split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")
-        }
-    }
+    real = {split: real_entries(prompts, images, split) for split in REAL_SPLITS}
+    by_images = {"real": real}
     if manifest is not None:
-        splits = ("test_seen", "test_swapped")
-        parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
-    others = synonyms(captions, pairs)
-    replaced = {
-        split: with_synonyms(entries, pairs, others) for split, entries in parts["real"].items()
-    }
-    return HealthEntries(
-        parts, replaced, class_names(captions), matched_pairs(ranking, heldout), sorted(heldout)
-    )
+        by_images["drawn"] = {
+            split: judged_entries(prompts, manifest, split)[0] for split in DRAWN_SPLITS
+        }
+    synonym_of = synonyms(captions, pairs)
+    replaced = {}
+    for split, entries in real.items():
+        replaced[split] = with_synonyms(entries, pairs, synonym_of)
+    classes = class_names(captions)
+    matched = matched_pairs(ranking, heldout)
+    return HealthEntries(by_images, replaced, classes, matched, sorted(heldout))
 
 
 def measure_health(
@@ -166,7 +173,7 @@ def measure_health(
     pictures: Embed,
     adjustment: Adjustment | None,
     variants: pd.DataFrame,
-    of: HealthEntries,
+    entries: HealthEntries,
 ) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
@@ -175,6 +182,7 @@ def measure_health(
         pictures: the same from paths in the entries.
         adjustment: as of ``choose_adjustment``.
         variants: columns of ``tables.VARIANTS``.
+        entries: as of ``health_entries``.
 
     Returns:
         For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in
@@ -183,30 +191,35 @@ def measure_health(
         fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
     """
 
-    def choices(entries: pd.DataFrame, split: str) -> Choices:
-        return adjective_choices(
-            entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment
-        )
+    def choose(rows: pd.DataFrame, split: str) -> Choices:
+        images = pictures(rows["path"].tolist())
+        return adjective_choices(rows, split, variants, texts, images, adjustment)
 
-    agreements, result = list[np.ndarray](), dict[str, Any](images={})
-    for name, by_split in of.parts.items():
-        chosen = {split: choices(entries, split) for split, entries in by_split.items()}
-        seen, held_out = (
-            choices_table(entries, chosen[split], of.classes) for split, entries in by_split.items()
-        )
-        sides = {"seen": seen, "matched": seen[seen["pair"].isin(of.matched)], "held_out": held_out}
-        accuracies = {side: accuracy(rows) for side, rows in sides.items()}
-        result["images"][name] = accuracies | {
-            "difference": accuracy_difference(held_out, sides["matched"])
+    result: dict[str, Any] = {"images": {}}
+    agreements = []
+    for kind, by_split in entries.by_images.items():
+        choices = {split: choose(rows, split) for split, rows in by_split.items()}
+        tables = [
+            choices_table(rows, choices[split], entries.classes) for split, rows in by_split.items()
+        ]
+        # The first split has seen pairs, the second held-out ones.
+        seen, held_out = tables
+        matched = seen[seen["pair"].isin(entries.matched)]
+        result["images"][kind] = {
+            "seen": accuracy(seen),
+            "matched": accuracy(matched),
+            "held_out": accuracy(held_out),
+            "difference": accuracy_difference(held_out, matched),
         }
-        if name == "real":
+        if kind == "real":
             result["pairs"] = {
-                pair: accuracy(held_out[held_out["pair"] == pair]) for pair in of.heldout
+                pair: accuracy(held_out[held_out["pair"] == pair]) for pair in entries.heldout
             }
-            for split, replaced in of.replaced.items():
-                differences = np.abs(
-                    chosen[split].first[replaced.index] - choices(replaced, split).first
-                )
+            for split, replaced in entries.replaced.items():
+                original = choices[split].first[replaced.index]
+                with_synonym = choose(replaced, split).first
+                # NaN without another adjective.
+                differences = np.abs(original - with_synonym)
                 agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
     result["adjustment"] = adjustment and adjustment.multiple

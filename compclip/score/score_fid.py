@@ -9,6 +9,7 @@ entries are also balanced.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ FID_PIXELS = Preprocess(
     {**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None
 )
 MOST = 10_000  # largest number of generated images of a split, as published
-FID_BATCH, FEATURES, DRAWN_KEY = 32, 2048, ["split", *ENTRY]
+FID_BATCH = 32
+FEATURES = 2048
+DRAWN_KEY = ["split", *ENTRY]
 
 
 def load_inception(weights: str, cache: Path) -> torch.nn.Module:
@@ -44,14 +47,77 @@ def load_inception(weights: str, cache: Path) -> torch.nn.Module:
     its weights.
     """
     path = fetch(FilePlace(weights), cache)
-    try:  # antialias=False: resizes as TensorFlow, from which the network comes
+    try:
+        # antialias=False: resizes as TensorFlow, from which the network comes.
         return fid.NoTrainInceptionV3(
             "inception-v3-compat", [str(FEATURES)], str(path), antialias=False
         )
     except Exception as error:  # of many types; code in the file does not run
-        raise UserError(
-            f"{path}: not the Inception network's weights ({one_line(error)[:150]})"
-        ) from error
+        fault = f"not the Inception network's weights ({one_line(error)[:150]})"
+        raise UserError(f"{path}: {fault}") from error
+
+
+@dataclass(frozen=True)
+class FidSettings:
+    """How distances are measured.
+
+    Attributes:
+        results: folder that paths of images are relative to.
+        serves: the splits that the generator serves.
+        balancing, composition: how many swapped pairs are dominant.
+        seed: draws the generated images, and which balanced ones are kept.
+    """
+
+    results: str | Path
+    serves: Sequence[str] = TESTS
+    composition: str = ""
+    balancing: Balance = field(default_factory=Balance)
+    seed: int = 0
+    device: str | torch.device = "cpu"
+
+
+class FidMetric:
+    """The Fréchet distance between sets of images.
+
+    Args:
+        network: of ``load_inception``; maps pixels (n, 3, 256, 256), uint8, to features.
+    """
+
+    def __init__(self, network: Any, settings: FidSettings) -> None:
+        self.settings = settings
+        metric = fid.FrechetInceptionDistance(feature=network.eval())
+        self.metric = metric.to(settings.device)
+
+    def distance(self, name: str, real: pd.Series, drawn: pd.Series) -> float | None:
+        """Return the distance of two sets of images (Heusel et al. 2017, equation 6); None for
+        fewer than two.
+        """
+        if len(drawn) > MOST:
+            stream = rng(self.settings.seed, "score_fid", name)
+            drawn = drawn.iloc[np.sort(stream.choice(len(drawn), MOST, replace=False))]
+        if min(len(real), len(drawn)) < 2:
+            return None
+        # The metric accumulates features until it is reset.
+        self.metric.reset()
+        self._add(real, is_real=True)
+        self._add(drawn, is_real=False)
+        value = float(self.metric.compute())
+        fault = "features of an image are NaN or infinite"
+        require(np.isfinite(value), "manifest", fault, "check the weights")
+        # For equal sets, rounding may give a value below 0.
+        return max(0.0, round(value, DECIMALS))
+
+    def _add(self, paths: pd.Series, *, is_real: bool) -> None:
+        """Add the features of images, in batches."""
+        results = Path(self.settings.results)
+        for start in range(0, len(paths), FID_BATCH):
+            batch = paths[start : start + FID_BATCH]
+            # Whole images, without a box.
+            items = [(results / path, None) for path in batch]
+            pixels = FID_PIXELS.read(items)
+            # From (n, height, width, 3) to (n, 3, height, width).
+            tensor = torch.from_numpy(pixels).permute(0, 3, 1, 2)
+            self.metric.update(tensor.to(self.settings.device), real=is_real)
 
 
 def score_fid(
@@ -60,80 +126,42 @@ def score_fid(
     prompts: pd.DataFrame,
     manifest: pd.DataFrame,
     network: Any,
-    *,
-    results: str | Path,
-    serves: Sequence[str] = TESTS,
-    composition: str = "",
-    balancing: Balance | None = None,
-    seed: int = 0,
-    device: str | torch.device = "cpu",
+    settings: FidSettings,
 ) -> dict[str, dict[str, Any]]:
-    """Return the distance of each split that the generator ``serves`` (None for fewer than two
+    """Return the distance of each split that the generator serves (None for fewer than two
     images), and the sizes.
 
     Args:
         images, splits, prompts, manifest: columns of ``IMAGES``, ``SPLIT``, ``PROMPTS`` and
             ``MANIFEST`` in ``tables``.
-        network: of ``load_inception``; maps pixels (n, 3, 256, 256), uint8, to features.
-        results: folder that paths in ``images`` and ``manifest`` are relative to.
+        network: as of ``FidMetric``.
     """
     images = images.dropna(subset="path").merge(splits, on="image_id").sort_values("image_id")
     prompts = prompts[~is_further(prompts)]
-    made = (
-        manifest.query("status == 'ok'")
-        .sort_values(DRAWN_KEY)
-        .merge(prompts[[*DRAWN_KEY, "pair"]], on=DRAWN_KEY)
-    )
-    metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
-
-    def distance(name: str, real: pd.Series, drawn: pd.Series) -> float | None:
-        """Return the distance of two sets of images (Heusel et al. 2017, equation 6); None for
-        fewer than two.
-        """
-        if len(drawn) > MOST:
-            drawn = drawn.iloc[
-                np.sort(rng(seed, "score_fid", name).choice(len(drawn), MOST, replace=False))
-            ]
-        if min(len(real), len(drawn)) < 2:
-            return None
-        metric.reset()
-        for paths, is_real in ((real, True), (drawn, False)):
-            for start in range(0, len(paths), FID_BATCH):
-                pixels = FID_PIXELS.read(
-                    [(Path(results) / path, None) for path in paths[start : start + FID_BATCH]]
-                )
-                metric.update(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device), real=is_real)
-        value = float(metric.compute())
-        require(
-            np.isfinite(value),
-            "manifest",
-            "features of an image are NaN or infinite",
-            "check the weights",
-        )
-        return max(0.0, round(value, DECIMALS))  # for equal sets, rounding may give a value below 0
-
+    made = manifest.query("status == 'ok'").sort_values(DRAWN_KEY)
+    made = made.merge(prompts[[*DRAWN_KEY, "pair"]], on=DRAWN_KEY)
+    # One metric for all splits, since it holds the network.
+    metric = FidMetric(network, settings)
     distances: dict[str, dict[str, Any]] = {}
-    for split in serves:
-        origin, drawn = (
-            "test_seen" if split == "test_swapped" else split,
-            made[made["split"] == split],
-        )
+    for split in settings.serves:
+        # Swapped captions are of images of test_seen.
+        origin = "test_seen" if split == "test_swapped" else split
         real = images.loc[images["split"] == origin, "path"]
-        require(
-            len(real),
-            "images",
-            f"no image of {origin} has a file",
-            "there is nothing to compare with",
-        )
+        fault = f"no image of {origin} has a file"
+        require(len(real), "images", fault, "there is nothing to compare with")
+        drawn = made[made["split"] == split]
         sizes = {"generated": min(len(drawn), MOST), "real": len(real)}
-        about = f"{sizes['generated']:,} generated and {sizes['real']:,} real images"
+        note = f"{sizes['generated']:,} generated and {sizes['real']:,} real images"
         if min(sizes.values()) <= FEATURES:
-            about += f", too few for {FEATURES:,} features: biased upwards"
-        distances[split] = {"fid": distance(split, real, drawn["path"]), **sizes, "about": about}
+            note += f", too few for {FEATURES:,} features: biased upwards"
+        # All real images of the split, also those that are not prompted for, as published.
+        distance = metric.distance(split, real, drawn["path"])
+        distances[split] = {"fid": distance, **sizes, "about": note}
         if split == "test_swapped" and len(drawn):
-            pairs, settings = drawn["pair"].tolist(), balancing or Balance()
-            cut = balance.cut_dominant(pairs, settings.dominant_of(composition), settings.ratio)
-            kept = drawn.iloc[balance.subsample(pairs, cut, seed)]
-            distances[split]["balanced"] = distance("balanced", real, kept["path"])
-        log.info("%s: FID %s, %s", split, distances[split]["fid"], about)
+            pairs = drawn["pair"].tolist()
+            dominant = settings.balancing.dominant_of(settings.composition)
+            cut = balance.cut_dominant(pairs, dominant, settings.balancing.ratio)
+            kept = drawn.iloc[balance.subsample(pairs, cut, settings.seed)]
+            distances[split]["balanced"] = metric.distance("balanced", real, kept["path"])
+        log.info("%s: FID %s, %s", split, distance, note)
     return distances

@@ -57,23 +57,28 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
     """Return the rows of a table, caption_id and draw as integers; UserError if there are none or
     one is faulty.
     """
-    rows, bad = read_records(file, required, optional)
-    for name in [name for name in NUMBERS if name in rows]:
-        bad += list(rows["where"][~is_count(rows[name])] + f": {name} is not a whole number")
+    rows, faults = read_records(file, required, optional)
+    # Names each row in messages.
+    locations = rows["where"]
+    # Both are optional, and files may have them as texts or floats.
+    numbers = [name for name in NUMBERS if name in rows]
+    for name in numbers:
+        faults += list(locations[~is_count(rows[name])] + f": {name} is not a whole number")
     for name in required:
-        bad += list(
-            rows["where"][~rows[name].fillna("").map(VISIBLE.search).astype(bool)] + f": no {name}"
-        )
-    require(not bad, file, bad[0] if bad else "", "correct it")
+        # A text of invisible characters alone is blank, too.
+        has_text = rows[name].fillna("").map(VISIBLE.search).astype(bool)
+        faults += list(locations[~has_text] + f": no {name}")
+    require(not faults, file, faults[0] if faults else "", "correct it")
     require(len(rows), file, "no rows", "add some")
-    return rows.drop(columns="where").astype({name: "int64" for name in NUMBERS if name in rows})
+    return rows.drop(columns="where").astype(dict.fromkeys(numbers, "int64"))
 
 
 def as_line(name: str, score: ScoreEstimate, entries: int) -> str:
     """Return a line with a score, its intervals in percent, and the number of entries."""
-    same_pairs = interval(score.same_pairs_low, score.same_pairs_high)
-    new_pairs = interval(score.new_pairs_low, score.new_pairs_high)
-    intervals = f"{same_pairs or '–'} for the same pairs, {new_pairs or '–'} for new pairs"
+    # An interval is missing for too few images or pairs.
+    same_pairs = interval(score.same_pairs_low, score.same_pairs_high) or "–"
+    new_pairs = interval(score.new_pairs_low, score.new_pairs_high) or "–"
+    intervals = f"{same_pairs} for the same pairs, {new_pairs} for new pairs"
     return f"{name}: {percent(score.value)} % {intervals}; n = {entries}"
 
 
@@ -85,7 +90,8 @@ def main(command: ScoreFiles) -> None:
     entries = read_rows(
         command.entries, ["path", "image_id", "text"], [*NUMBERS, "class_id", "pair"]
     )
-    entries["path"] = [str(command.entries.parent / path) for path in entries["path"]]
+    folder = command.entries.parent
+    entries["path"] = [str(folder / path) for path in entries["path"]]
     captions = command.captions and read_rows(
         command.captions, ["image_id", "text"], ["caption_id", "class_id"]
     )
@@ -102,12 +108,13 @@ def main(command: ScoreFiles) -> None:
         batch=command.batch,
         seed=command.seed,
     )
-    print(
-        as_line(f"R-precision ({scores.candidates} candidates)", scores.r_precision, len(entries))
-    )
-    if accuracy := scores.adjective_accuracy:
-        known = int(scores.table["adjective_first"].notna().sum())
-        print(as_line("Adjective accuracy", accuracy, known))
+    name = f"R-precision ({scores.candidates} candidates)"
+    print(as_line(name, scores.r_precision, len(entries)))
+    if scores.adjective_accuracy is not None:
+        # Prompts without variants have no adjective accuracy.
+        has_variants = scores.table["adjective_first"].notna()
+        with_variants = int(has_variants.sum())
+        print(as_line("Adjective accuracy", scores.adjective_accuracy, with_variants))
     if command.output:
         with atomic(command.output) as temporary:
             scores.table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")

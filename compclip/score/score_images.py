@@ -4,7 +4,7 @@ images.
 
 import math
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -41,7 +41,6 @@ from compclip.stats.estimates import ScoreEstimate, estimate_score
 from compclip.stats.r_precision import (
     BLOCK,
     Blocks,
-    Judged,
     Weights,
     blocks,
     by_class,
@@ -50,6 +49,7 @@ from compclip.stats.r_precision import (
 )
 
 HUBS = 0.01  # fraction of captions that count as hubs
+SET_NAME = "images"  # of the set that ``score_with_judge`` scores, which is of no split
 
 
 class Nearest:
@@ -60,78 +60,126 @@ class Nearest:
     """
 
     def __init__(self, texts: int, numbered: Numbered) -> None:
-        self.texts, self.numbered, self.weights = texts, numbered, Weights(numbered.pool, texts)
-        self.wrong = np.full(
-            len(numbered.entries.own), -1
-        )  # the caption ranked first, -1 if it is the own one
+        self.texts = texts
+        self.numbered = numbered
+        self.weights = Weights(numbered.pool, texts)
+        # The caption ranked first, -1 if it is the own one.
+        self.wrong = np.full(len(numbered.entries.own), -1)
 
     def add(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Add the similarities ``values`` of the entries ``rows``, sorted by class."""
         entries = self.numbered.entries
-        for of, part in by_class(entries.classes[rows]):
-            no_candidates = np.flatnonzero(self.weights.of(of)[0] == 0)
-            of_class, each = values[part], np.arange(part.stop - part.start)
-            own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
-            of_class[:, no_candidates] = -np.inf
-            best = of_class.argmax(axis=1)
-            self.wrong[rows[part]] = np.where(of_class[each, best] <= own, -1, best)
-            of_class[:, no_candidates] = kept
+        for class_number, block in by_class(entries.classes[rows]):
+            weights, _ = self.weights.of(class_number)
+            no_candidates = np.flatnonzero(weights == 0)
+            class_rows = rows[block]
+            # A view of the block, which other measures read: what is hidden in it is restored.
+            similarities_of_class = values[block]
+            images = np.arange(len(class_rows))
+            of_own = similarities_of_class[images, entries.own[class_rows]]
+            hidden = similarities_of_class[:, no_candidates]
+            similarities_of_class[:, no_candidates] = -np.inf
+            best = similarities_of_class.argmax(axis=1)
+            is_own = similarities_of_class[images, best] <= of_own
+            self.wrong[class_rows] = np.where(is_own, -1, best)
+            similarities_of_class[:, no_candidates] = hidden
 
     def hubness(self, rows: np.ndarray) -> float | None:
         """Return the fraction of the wrong first ranks of ``rows`` that the most frequent 1 % of
         the captions take.
         """
-        wins = np.bincount(self.wrong[rows][self.wrong[rows] >= 0], minlength=self.texts)
-        hubs = math.ceil(HUBS * len(np.unique(self.numbered.pool.texts)))
-        return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
+        wrong = self.wrong[rows]
+        # -1 is an entry whose own caption is first.
+        winners = wrong[wrong >= 0]
+        wins = np.bincount(winners, minlength=self.texts)
+        if not wins.any():
+            return None
+        captions = len(np.unique(self.numbered.pool.texts))
+        # At least one caption, however small the pool is.
+        hubs = math.ceil(HUBS * captions)
+        wins_of_hubs = np.sort(wins)[-hubs:].sum()
+        return float(wins_of_hubs / wins.sum())
 
 
 def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     """Return a function that maps texts to their embeddings, (n, d); those of ``texts`` are kept in
     memory.
     """
-    place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    vectors = embedder.texts(list(place))
+    distinct = list(dict.fromkeys(texts))
+    row_by_text = {text: row for row, text in enumerate(distinct)}
+    embeddings = embedder.texts(distinct)
 
     def embed(chosen: Sequence[str]) -> np.ndarray:
-        rows = [place.get(text, -1) for text in chosen]
-        return embedder.texts(chosen) if -1 in rows else vectors[rows]
+        rows = [row_by_text.get(text, -1) for text in chosen]
+        # Others, such as prompts with a synonym, are encoded when they are asked for.
+        return embedder.texts(chosen) if -1 in rows else embeddings[rows]
 
     return embed
+
+
+def number_by_embedding(
+    entry_set: EntrySet, classes: pd.Series, embed: Embed
+) -> tuple[Numbered, np.ndarray]:
+    """Return a set in integers and the distinct embeddings (m, d) of its texts.
+
+    Texts with equal embeddings share a number, so that they tie whatever a product's rounding is.
+    """
+    numbered = number_set(entry_set, classes)
+    # (m, d), and (k,) the row of each of the k texts.
+    embeddings, index = merge_equal(embed(numbered.texts))
+    own = index[numbered.entries.own]
+    texts = index[numbered.pool.texts]
+    entries = replace(numbered.entries, own=own)
+    pool = replace(numbered.pool, texts=texts)
+    return replace(numbered, entries=entries, pool=pool), embeddings
+
+
+def blind_control(
+    rules: Rules, nearest: Nearest, images: np.ndarray, texts: np.ndarray, rows: np.ndarray
+) -> float:
+    """Return R-precision with the mean embedding of the images ``rows`` in place of each of them.
+
+    Args:
+        images, texts: embeddings (n, d) and (m, d).
+        rows: (n,) booleans.
+    """
+    entries = nearest.numbered.entries
+    # A whole block of equal images, because a product's rounding depends on the number of rows.
+    mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
+    values_of_mean = similarities(mean, texts)(np.arange(BLOCK))[0]
+    equal = np.tile(values_of_mean, (BLOCK, 1))  # (BLOCK, m)
+    beaten = np.zeros(len(rows))
+    tied = np.zeros(len(rows))
+    for block, values in blocks(lambda _: equal, entries.classes):
+        _, beaten[block], tied[block] = weigh(values, entries, block, nearest.weights)
+    expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
+    return expected[rows].mean()
 
 
 def score_by_judge(
     rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices
 ) -> SetScores:
     """Return the scores of one set, from the embeddings (n, d) of its images."""
-    numbered = number_set(entry_set, rules.classes)
-    # Texts with equal embeddings share a number.
-    texts, index = merge_equal(embed(numbered.texts))
-    entries = replace(numbered.entries, own=index[numbered.entries.own])
-    numbered = replace(
-        numbered, entries=entries, pool=replace(numbered.pool, texts=index[numbered.pool.texts])
-    )
+    numbered, texts = number_by_embedding(entry_set, rules.classes, embed)
     nearest = Nearest(len(texts), numbered)
 
     def one_pass() -> Blocks:
+        # All similarities of a large set would not fit into memory, so one pass serves both.
         for rows, values in blocks(similarities(images, texts), numbered.entries.classes):
             nearest.add(rows, values)
             yield rows, values
 
-    def controls(rows: np.ndarray, _: Judged) -> dict[str, Any]:
+    judged = rules.judge(one_pass(), len(texts), numbered)
+
+    def controls(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
             return {"blind_control": None, "hubness": None}
-        mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
-        equal = np.tile(similarities(mean, texts)(np.arange(BLOCK))[0], (BLOCK, 1))
-        beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
-        for block, values in blocks(lambda _: equal, numbered.entries.classes):
-            beaten[block], tied[block] = weigh(values, numbered.entries, block, nearest.weights)[1:]
-        blind = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
         return {
-            "blind_control": rounded(blind[rows].mean()),
+            "blind_control": rounded(blind_control(rules, nearest, images, texts, rows)),
             "hubness": rounded(nearest.hubness(rows)),
         }
 
-    return scores.score_set(rules, entry_set, numbered, one_pass(), len(texts), choices, controls)
+    return scores.score_set(rules, entry_set, numbered, judged, choices, controls)
 
 
 def score_images(
@@ -159,15 +207,16 @@ def score_images(
         The scores of each set, by name.
     """
     scored: dict[str, SetScores] = {}
-    for split, of_split in groupby(sets, key=lambda part: part.split):
-        first, *others = of_split
-        shown = images(first.entries["path"].tolist())
-        choices = adjective_choices(first.entries, split, variants, texts, shown, adjustment)
+    for split, split_sets in groupby(sets, key=lambda entry_set: entry_set.split):
+        # Sets of a split have the same images, so these are embedded and their adjectives chosen
+        # once.
+        same_images = list(split_sets)
+        first = same_images[0]
+        embeddings = images(first.entries["path"].tolist())
+        choices = adjective_choices(first.entries, split, variants, texts, embeddings, adjustment)
         choices = with_failed(choices, first.failed, split, variants)
-        scored |= {
-            part.name: score_by_judge(rules, part, texts, shown, choices)
-            for part in (first, *others)
-        }
+        for entry_set in same_images:
+            scored[entry_set.name] = score_by_judge(rules, entry_set, texts, embeddings, choices)
     return scored
 
 
@@ -188,29 +237,24 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
     """
     for row, path in enumerate(entries["path"]):
         # A pipe or a device may have no end, and a name too long for Path.is_file.
-        require(
-            os.path.isfile(path),
-            "entries",
-            f"row {row}: {path[:100]}: no such image file",
-            "correct the path",
-        )
+        is_file = os.path.isfile(path)
+        fault = f"row {row}: {path[:100]}: no such image file"
+        require(is_file, "entries", fault, "correct the path")
     digests = {path: sha256(Path(path)) for path in entries["path"].unique()}
     images = entries.assign(image=entries["path"].map(digests))
+    # By content, since copies of a file have other paths.
     is_shared = images.groupby("image")["image_id"].transform("nunique") > 1
     is_repeat = images.duplicated(["image", "image_id", "text"])
-    for rows, fault in (
-        (is_shared, "have the image of another image_id"),
-        (is_repeat, "repeat an image and its text"),
-    ):
-        if rows.any():
-            log.warning(
-                "warning: entries: %d of %d rows %s, the first %d",
-                rows.sum(),
-                len(rows),
-                fault,
-                rows.argmax(),
-            )
+    _warn_of_rows(is_shared, "have the image of another image_id")
+    _warn_of_rows(is_repeat, "repeat an image and its text")
     return digests
+
+
+def _warn_of_rows(rows: pd.Series, fault: str) -> None:
+    """Warn of the entries ``rows``, (n,) booleans, if there are any."""
+    if rows.any():
+        counts = (rows.sum(), len(rows), fault, rows.argmax())
+        log.warning("warning: entries: %d of %d rows %s, the first %d", *counts)
 
 
 def as_read(text: str) -> str:
@@ -222,13 +266,11 @@ def warn_of_other_texts(entries: pd.DataFrame, captions: pd.DataFrame) -> None:
     """Warn of entries whose text is not that of their caption: swapped ones, or rows that are mixed
     up.
     """
-    given = captions[[*CAPTION_KEY, "text"]]
-    both = (
-        entries.reset_index(drop=True)
-        .reset_index()
-        .merge(given, on=CAPTION_KEY, suffixes=("", "_given"))
-    )
-    rows = both.loc[both["text"].map(as_read) != both["text_given"].map(as_read), "index"]
+    numbered = entries.reset_index(drop=True).reset_index()
+    caption_texts = captions[[*CAPTION_KEY, "text"]]
+    both = numbered.merge(caption_texts, on=CAPTION_KEY, suffixes=("", "_of_caption"))
+    is_other = both["text"].map(as_read) != both["text_of_caption"].map(as_read)
+    rows = both.loc[is_other, "index"]
     if len(rows):
         fault = "rows have another text than their caption"
         remedy = "correct it unless it is swapped"
@@ -244,17 +286,21 @@ def variants_of_captions(
     """
     if "split" in variants and "split" in entries:
         variants = variants[variants["split"].isin(entries["split"])]
-    asked = entries[[*CAPTION_KEY, "text"]]
-    require_joined(pd.concat([asked, captions]), "entries and captions", variants=variants)
-    of_entries = variants.merge(asked.drop_duplicates(), on=CAPTION_KEY, suffixes=("", "_of_entry"))
+    key_and_text = [*CAPTION_KEY, "text"]
+    entry_texts = entries[key_and_text]
+    require_joined(pd.concat([entry_texts, captions]), "entries and captions", variants=variants)
+    of_entries = variants.merge(
+        entry_texts.drop_duplicates(), on=CAPTION_KEY, suffixes=("", "_of_entry")
+    )
     require(len(of_entries), "variants", "none is of an entry", AS_TEXT)
-    read, own = (of_entries[name].map(as_read) for name in ("text", "text_of_entry"))
-    equal = of_entries.loc[read == own, [*CAPTION_KEY, "text"]].head(1).to_dict("list")
-    require(not (read == own).any(), "variants", f"{equal} equals its entry's text", "remove it")
-    repeats = variants.loc[
-        variants.duplicated([*CAPTION_KEY, "text"]), [*CAPTION_KEY, "text"]
-    ].head(1)
-    require(repeats.empty, "variants", f"duplicate {repeats.to_dict('list')}", "remove one")
+    # A variant that reads like its prompt would always tie with it.
+    is_equal = of_entries["text"].map(as_read) == of_entries["text_of_entry"].map(as_read)
+    equal = of_entries.loc[is_equal, key_and_text].head(1).to_dict("list")
+    require(not is_equal.any(), "variants", f"{equal} equals its entry's text", "remove it")
+    # A repeated variant would count twice.
+    is_repeat = variants.duplicated(key_and_text)
+    repeat = variants.loc[is_repeat, key_and_text].head(1).to_dict("list")
+    require(not is_repeat.any(), "variants", f"duplicate {repeat}", "remove one")
     return variants
 
 
@@ -266,9 +312,8 @@ class ImageScores:
     adjective_accuracy: ScoreEstimate | None  # None without variants
     candidates: int  # one row per image
     summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
-    table: (
-        pd.DataFrame
-    )  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
+    # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
+    table: pd.DataFrame
 
 
 @checked
@@ -310,32 +355,69 @@ def score_with_judge(
             among captions, a variant is of no entry or caption, or equals its entry's text, or an
             argument is refused (docs/library.md).
     """
-    name, scoring = "images", scoring or Scoring()
     entries = entries.assign(path=entries["path"].map(str))
     digests = image_digests(entries)
     captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else captions
     require_joined(captions[["image_id"]], "captions", entries=entries)
     warn_of_other_texts(entries, captions)
-    defaults = {"draw": 0, "pair": None}
-    entries = entries.assign(
-        **{key: value for key, value in defaults.items() if key not in entries}
-    )
-    classes = class_names(
-        pd.concat([captions, entries]).reindex(columns=[*CAPTION_KEY, "class_id"])
-    )
+    # Without pairs, intervals do not extend over pairs.
+    for column, value in {"draw": 0, "pair": None}.items():
+        if column not in entries:
+            entries[column] = value
+    # Either table may lack classes; each image is then its own class.
+    class_columns = [*CAPTION_KEY, "class_id"]
+    classes = class_names(pd.concat([captions, entries]).reindex(columns=class_columns))
     entry_set = EntrySet(
-        name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions
+        SET_NAME,
+        SET_NAME,
+        "original",
+        entries.sort_values(ENTRY, ignore_index=True),
+        captions,
     )
-    numbered = number_set(entry_set, classes)
-    least = {name: pool_summary(numbered.pool, numbered.entries.classes, 2)["eligible_least"]}
-    scoring = scoring.model_copy(
-        update={"candidates": bounded(scoring.candidates, least, "the captions")}
-    )
-    others = entries[[*CAPTION_KEY, "text"]].head(0)
-    if variants is not None:
-        others = variants_of_captions(variants, entries, captions)
-    texts = {*entries["text"], *captions["text"], *others["text"]}
+    scoring = with_candidates(scoring or Scoring(), entry_set, classes)
+    if variants is None:
+        variants = entries[[*CAPTION_KEY, "text"]].head(0)
+    else:
+        variants = variants_of_captions(variants, entries, captions)
+    texts = {*entries["text"], *captions["text"], *variants["text"]}
     counts = {"texts": len(texts), "truncated_texts": len(find_truncated(judge, texts))}
+    rules = Rules(scoring, classes, seed)
+    scored = embed_and_score(entry_set, rules, variants, judge, digests, batch)
+    table = scored.table
+
+    def estimate(column: str) -> ScoreEstimate:
+        return estimate_score(table[column], classes.loc[table["image_id"]], table["pair"])
+
+    has_variants = table["adjective_first"].notna().any()
+    return ImageScores(
+        r_precision=estimate("expected_top1"),
+        adjective_accuracy=estimate("adjective_first") if has_variants else None,
+        candidates=rules.candidates,
+        summary=scored.summaries[0] | counts,
+        table=table,
+    )
+
+
+def with_candidates(scoring: Scoring, entry_set: EntrySet, classes: pd.Series) -> Scoring:
+    """Return the settings with the number of candidates; UserError for too few captions."""
+    numbered = number_set(entry_set, classes)
+    classes_of_entries = numbered.entries.classes
+    pool = pool_summary(numbered.pool, classes_of_entries, candidates=2)
+    # The entry with the fewest eligible captions decides.
+    least = {entry_set.name: pool["eligible_least"]}
+    candidates = bounded(scoring.candidates, least, "the captions")
+    return scoring.model_copy(update={"candidates": candidates})
+
+
+def embed_and_score(
+    entry_set: EntrySet,
+    rules: Rules,
+    variants: pd.DataFrame,
+    judge: Encoder,
+    digests: Mapping[str, str],
+    batch: int,
+) -> SetScores:
+    """Return the scores of one set of images that are not in a run, without a cache on disk."""
     # Imported here, because torch is slow to import. A judge that is not a CLIP has no threads.
     import torch
 
@@ -343,25 +425,12 @@ def score_with_judge(
 
     threads = getattr(judge, "threads", torch.get_num_threads())
     with settled(threads), Cache(":memory:") as cache:
-        embedder = Embedder(judge, cache, batch, name)
+        embedder = Embedder(judge, cache, batch, entry_set.name)
 
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images([(Path(path), None) for path in paths], digests)
 
-        rules = Rules(scoring, classes, seed)
-        scored = score_images(
-            [entry_set], rules, others.assign(split=name), embedder.texts, images
-        )[name]
-    table = scored.table
-
-    def estimate(column: str) -> ScoreEstimate:
-        return estimate_score(table[column], classes.loc[table["image_id"]], table["pair"])
-
-    accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
-    return ImageScores(
-        estimate("expected_top1"),
-        accuracy,
-        scoring.candidates or 0,
-        scored.summaries[0] | counts,
-        table,
-    )
+        # The set is of no split of a run, and its variants are all of it.
+        variants = variants.assign(split=entry_set.split)
+        scored = score_images([entry_set], rules, variants, embedder.texts, images)
+    return scored[entry_set.name]

@@ -7,7 +7,7 @@ be true of an image.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,11 +27,13 @@ from compclip.score.choices import (
 )
 from compclip.score.entries import ENTRY, EntrySet, number_set
 from compclip.score.scores import Rules, SetScores
-from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
+from compclip.stats.r_precision import Blocks, Weights, blocks, expected_top1, weigh
 
-Fact = tuple[str, str, str]
+Fact = tuple[str, str, str]  # part, kind and value
 CaptionKey = tuple[str, int]
 Facts = dict[CaptionKey, frozenset[Fact]]
+# The start of the adjective in the caption, and the fact that it states.
+Statement = tuple[int, str, str, str]
 
 
 class Oracle:
@@ -52,50 +54,91 @@ class Oracle:
         swapped: pd.DataFrame,
         variants: pd.DataFrame,
     ) -> None:
-        self.scenes, self.images, self.variants = scenes, images, variants
-        stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
+        self.scenes = scenes
+        self.images = images
+        self.variants = variants
+        stated: dict[CaptionKey, list[Statement]] = defaultdict(list)
         # As objects, because iterating over Arrow strings is slow.
         rows = facts[[*CAPTION_KEY, "start", "part", "kind", "value"]].astype(object)
-        for image, caption, *fact in rows.itertuples(index=False):
-            stated[image, caption].append(tuple(fact))
-        of_swapped, self.of_variants = (
-            [
-                _changed(stated[image, caption], changes)
-                for image, caption, changes in rows.itertuples(index=False)
-            ]
-            for rows in (swapped[[*CAPTION_KEY, "changes"]], variants[[*CAPTION_KEY, "changes"]])
-        )
+        for image, caption, *statement in rows.itertuples(index=False):
+            stated[image, caption].append(tuple(statement))
+        of_swapped = _facts_of_changed(stated, swapped)
+        swapped_keys = swapped[CAPTION_KEY].itertuples(index=False, name=None)
+        self.swapped: Facts = dict(zip(swapped_keys, of_swapped, strict=True))
+        self.of_variants = _facts_of_changed(stated, variants)
         self.original: Facts = {
-            caption: _changed(of_caption, ()) for caption, of_caption in stated.items()
+            caption: _changed(statements, ()) for caption, statements in stated.items()
         }
-        keys = swapped[CAPTION_KEY].itertuples(index=False, name=None)
-        self.swapped: Facts = dict(zip(keys, of_swapped, strict=True))
+
+
+def _facts_of_changed(
+    stated: Mapping[CaptionKey, Sequence[Statement]], table: pd.DataFrame
+) -> list[frozenset[Fact]]:
+    """Return the facts of each changed caption of a table."""
+    rows = table[[*CAPTION_KEY, "changes"]].itertuples(index=False)
+    return [_changed(stated.get((image, caption), ()), changes) for image, caption, changes in rows]
 
 
 def _changed(
-    stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapping[str, Any]]
+    statements: Sequence[Statement], changes: Iterable[Mapping[str, Any]]
 ) -> frozenset[Fact]:
     """Return the facts of a changed caption: a change gives a new value to the facts at its
     start.
     """
-    new = {int(change["start"]): str(change["new_adj"]) for change in changes}
-    return frozenset((part, kind, new.get(start, value)) for start, part, kind, value in stated)
+    new_values = {int(change["start"]): str(change["new_adj"]) for change in changes}
+    return frozenset(
+        (part, kind, new_values.get(start, value)) for start, part, kind, value in statements
+    )
+
+
+@dataclass(frozen=True)
+class _FactTable:
+    """Which of f facts are true of scenes, and which captions state them.
+
+    Products of these are counts, which float32 represents exactly.
+    """
+
+    true: np.ndarray  # (n, f) of each scene
+    stated: np.ndarray  # (k, f) by each caption
+    sizes: np.ndarray  # (k,) facts of each caption, at least 1
+
+    @classmethod
+    def count(cls, scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> "_FactTable":
+        facts = sorted(set().union(*captions))
+        column_of = {fact: column for column, fact in enumerate(facts)}
+        stated = np.zeros((len(captions), len(facts)), np.float32)
+        rows = np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
+        columns = [column_of[fact] for caption in captions for fact in caption]
+        stated[rows, columns] = 1
+        true = np.zeros((len(scenes), len(facts)), np.float32)
+        values_of = {attribute: pd.factorize(scenes[attribute]) for attribute in scenes}
+        for column, (part, kind, value) in enumerate(facts):
+            # A fact about an attribute that no scene has is false.
+            codes, values = values_of.get(f"{part}:{kind}", ((), ()))
+            if value in values:
+                true[:, column] = codes == values.get_loc(value)
+        sizes = np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
+        return cls(true, stated, sizes)
 
 
 def oracle_choices(
     entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame
 ) -> Choices:
     """Return the oracle's choice of adjective for each entry, from the scenes of the images."""
-    entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
-    captions = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
-    asked = [own.get(caption, frozenset()) for caption in captions]
-    true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
-    n, counts = len(asked), gathered(true, stated)
-    of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
-    choices = choose_adjectives(
-        of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry
-    )
-    return with_failed(choices, entry_set.failed, entry_set.split, oracle.variants)
+    split = entry_set.split
+    # Both (m,), by variant; the facts below are those of the n prompts, then of the m variants.
+    entry, variant = variants_of_entries(entry_set.entries, split, oracle.variants)
+    keys = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
+    prompts = [own.get(key, frozenset()) for key in keys]
+    variants = [oracle.of_variants[row] for row in variant]
+    facts = _FactTable.count(scenes, [*prompts, *variants])
+    n = len(prompts)
+    # The product of an image's and a text's row counts the stated facts that are true.
+    counts = gathered(facts.true, facts.stated)
+    of_prompts = counts(np.arange(n), np.arange(n)) / facts.sizes[:n]
+    of_variants = counts(entry, np.arange(n, len(facts.sizes))) / facts.sizes[n:]
+    choices = choose_adjectives(of_prompts, of_variants, entry)
+    return with_failed(choices, entry_set.failed, split, oracle.variants)
 
 
 def scenes_of_entries(
@@ -106,43 +149,22 @@ def scenes_of_entries(
     ``scenes`` are those of the real images; ``drawn`` those of the generator, by ENTRY and split.
     """
     entries = entry_set.entries
-    real = images.dropna(subset="path").set_index("path")["image_id"]
     attributes = [name for name in scenes.columns if ":" in name]
-    shown = entries["path"].map(real)
-    if drawn is None or shown.notna().all():
-        result = scenes.set_index("image_id")[attributes].reindex(shown)
+    # A generator that shows real images has their paths in its manifest.
+    image_by_path = images.dropna(subset="path").set_index("path")["image_id"]
+    real_images = entries["path"].map(image_by_path)
+    if drawn is None or real_images.notna().all():
+        result = scenes.set_index("image_id")[attributes].reindex(real_images)
     else:
-        of_split = drawn[drawn["split"] == entry_set.split].set_index(ENTRY)
-        result = of_split.reindex(pd.MultiIndex.from_frame(entries[ENTRY])).reindex(
-            columns=attributes
-        )
-    unknown = entries["path"][result.isna().all(axis=1).to_numpy()].tolist()
-    require(
-        not unknown, entry_set.name, f"{', '.join(unknown[:1])}: unknown scene", "generate it again"
-    )
+        in_split = drawn[drawn["split"] == entry_set.split].set_index(ENTRY)
+        result = in_split.reindex(pd.MultiIndex.from_frame(entries[ENTRY]))
+        # A generator may not record every attribute of the real scenes.
+        result = result.reindex(columns=attributes)
+    is_unknown = result.isna().all(axis=1).to_numpy()
+    unknown = entries["path"][is_unknown].tolist()
+    fault = f"{', '.join(unknown[:1])}: unknown scene"
+    require(not unknown, entry_set.name, fault, "generate it again")
     return result.reset_index(drop=True)
-
-
-def _counted(
-    scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which facts are true of each scene (n, f), which each caption states (k, f), and how
-    many it states (k,).
-
-    Products are counts, which float32 represents exactly; the numbers of facts are at least 1.
-    """
-    facts = sorted(set().union(*captions))
-    place = {fact: column for column, fact in enumerate(facts)}
-    stated = np.zeros((len(captions), len(facts)), np.float32)
-    rows = np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
-    stated[rows, [place[fact] for caption in captions for fact in caption]] = 1
-    true = np.zeros((len(scenes), len(facts)), np.float32)
-    shown = {attribute: pd.factorize(scenes[attribute]) for attribute in scenes}
-    for column, (part, kind, value) in enumerate(facts):
-        codes, values = shown.get(f"{part}:{kind}", ((), ()))
-        if value in values:
-            true[:, column] = codes == values.get_loc(value)
-    return true, stated, np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
 
 
 def fraction_true(
@@ -153,8 +175,8 @@ def fraction_true(
 
     Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
     """
-    true, stated, size = _counted(scenes, captions)
-    return lambda rows: true[rows] @ stated.T / size
+    facts = _FactTable.count(scenes, captions)
+    return lambda rows: facts.true[rows] @ facts.stated.T / facts.sizes
 
 
 @cache
@@ -164,8 +186,8 @@ def facts_text(stated: frozenset[Fact]) -> str:
 
 def as_facts(table: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """Return ``table`` with each caption's facts as its text."""
-    captions = table[CAPTION_KEY].itertuples(index=False, name=None)
-    texts = [facts_text(facts.get(caption, frozenset())) for caption in captions]
+    keys = table[CAPTION_KEY].itertuples(index=False, name=None)
+    texts = [facts_text(facts.get(key, frozenset())) for key in keys]
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
 
@@ -173,39 +195,52 @@ def score_by_oracle(
     rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None
 ) -> SetScores:
     """Return the oracle's scores of one set."""
-    own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
-    other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
+    entry_facts = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
+    pool_facts = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
+    # Captions are compared by their facts, so those that state the same are one text.
     entry_set = replace(
-        entry_set, entries=as_facts(entry_set.entries, own), pool=as_facts(entry_set.pool, other)
+        entry_set,
+        entries=as_facts(entry_set.entries, entry_facts),
+        pool=as_facts(entry_set.pool, pool_facts),
     )
     numbered = number_set(entry_set, rules.classes)
-    known = {facts_text(stated): stated for stated in [*own.values(), *other.values(), frozenset()]}
-    captions = [known[text] for text in numbered.texts]
-    n = len(captions)
-    shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
-    similarities = fraction_true(shown, captions)
-    choices = oracle_choices(entry_set, oracle, own, shown)
+    all_facts = [*entry_facts.values(), *pool_facts.values(), frozenset[Fact]()]
+    facts_by_text = {facts_text(stated): stated for stated in all_facts}
+    captions = [facts_by_text[text] for text in numbered.texts]
+    scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
+    # The oracle is scored like a judge whose similarity is this fraction.
+    similarities = fraction_true(scenes, captions)
+    choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
     # A distractor ties with a completely true own caption only if it is completely true as well.
+    # That caption is added as the last text, and each entry takes it for its own.
+    n = len(captions)
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
-    tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
+    weights = Weights(numbered.pool, n + 1)
+    tied = np.zeros(len(entry_set.entries))
 
     def one_pass() -> Blocks:
         for rows, values in blocks(similarities, numbered.entries.classes):
+            # All of its facts are true of any image.
             with_perfect = np.column_stack([values, np.ones(len(rows))])
-            tied[rows] = weigh(with_perfect, perfect, rows, weights)[2]
+            _, _, tied[rows] = weigh(with_perfect, perfect, rows, weights)
             yield rows, values
 
-    def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
+    judged = rules.judge(one_pass(), n, numbered)
+
+    def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
             return {"true_captions": None, "true_distractors": None, "ceiling": None}
-        ceiling = expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)
+        # No caption is truer than a completely true one.
+        beaten = np.zeros(len(tied))
+        ceiling = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
+        is_true = judged.similarity[rows] == 1
         return {
-            "true_captions": rounded((judged.similarity[rows] == 1).mean()),
+            "true_captions": rounded(is_true.mean()),
             "true_distractors": rounded(tied[rows].mean()),
             "ceiling": rounded(ceiling[rows].mean()),
         }
 
-    return scores.score_set(rules, entry_set, numbered, one_pass(), n, choices, truth)
+    return scores.score_set(rules, entry_set, numbered, judged, choices, truth)
 
 
 def score_oracle(
@@ -217,4 +252,4 @@ def score_oracle(
     The summaries add the fraction of facts that are true, and the ceiling that true distractors
     leave.
     """
-    return {part.name: score_by_oracle(rules, part, oracle, drawn) for part in sets}
+    return {entry_set.name: score_by_oracle(rules, entry_set, oracle, drawn) for entry_set in sets}

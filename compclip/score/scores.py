@@ -1,7 +1,7 @@
 """Turn judged entries into a table of scores and its summary, for trained judges and the oracle."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,17 +27,38 @@ class Rules:
     classes: pd.Series  # the class of each image, by image_id
     seed: int = 0
     composition: str = ""  # how dominant pairs are balanced
-    prompts: str = (
-        "all"  # the captions of test_seen and test_unseen that are prompts, for the summaries
-    )
-    swapped: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY)
-    )  # the swapped captions
+    # the captions of test_seen and test_unseen that are prompts, for the summaries
+    prompts: str = "all"
+    # the swapped captions
+    swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))
 
     @property
     def candidates(self) -> int:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
+
+    def judge(self, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
+        """Return the results of the entries of a set, from their similarities with all texts."""
+        return judge_entries(
+            blocks,
+            texts,
+            numbered.entries,
+            numbered.pool,
+            candidates=self.candidates,
+            ties=self.scoring.ties,
+            seed=self.seed,
+        )
+
+    def cut(self, pairs: Sequence[str]) -> balance.Cut:
+        """Return how dominant swapped pairs are reduced."""
+        settings = self.scoring.balance
+        return balance.cut_dominant(pairs, settings.dominant_of(self.composition), settings.ratio)
+
+    def sampled(self, hits: pd.Series) -> dict[str, Any]:
+        """Return the sampled score over chunks, for a summary."""
+        statistics = sampled(hits, self.scoring.chunks, self.seed, self.scoring.chunking)
+        mean, deviation = statistics or (None, None)
+        return {"sampled_mean": rounded(mean), "sampled_std": rounded(deviation)}
 
 
 @dataclass(frozen=True)
@@ -55,24 +76,27 @@ def score_table(
     """Return the columns of ``tables.SCORES``, a row per entry; entries without an image come last
     and are wrong.
     """
-    parts = [of[[*ENTRY, "pair"]] for of in (entry_set.entries, entry_set.failed) if len(of)]
-    table = pd.concat(parts or [entry_set.entries[[*ENTRY, "pair"]]], ignore_index=True)
-    for name, values, failed in (
-        ("similarity", judged.similarity, np.nan),
-        ("p_beaten", judged.beaten, 1),
-        ("p_tied", judged.tied, 0),
-        ("expected_top1", judged.expected, 0),
-    ):
-        padded = np.append(values.astype(np.float64), np.full(len(entry_set.failed), failed))
+    keys = [rows[[*ENTRY, "pair"]] for rows in (entry_set.entries, entry_set.failed)]
+    # An empty table would change the dtypes of the others.
+    table = pd.concat([rows for rows in keys if len(rows)] or keys[:1], ignore_index=True)
+    failed = len(entry_set.failed)
+
+    def column(values: np.ndarray, value_of_failed: float) -> np.ndarray:
+        padded = np.append(values.astype(np.float64), np.full(failed, value_of_failed))
         # Adding 0 turns -0.0 into 0.0.
-        table[name] = np.round(padded, DECIMALS) + 0.0
-    table["hit"] = np.append(judged.hit, np.zeros(len(entry_set.failed), bool))
+        return np.round(padded, DECIMALS) + 0.0
+
+    table["similarity"] = column(judged.similarity, np.nan)
+    table["p_beaten"] = column(judged.beaten, 1)
+    table["p_tied"] = column(judged.tied, 0)
+    table["expected_top1"] = column(judged.expected, 0)
+    # A hit is sampled, all other values are exact.
+    table["hit"] = np.append(judged.hit, np.zeros(failed, bool))
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
     table["adjective_first"] = np.round(choices.first, DECIMALS)
-    table["adjusted_first"] = (
-        np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
-    )
+    adjusted = np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
+    table["adjusted_first"] = adjusted
     chosen = np.full(len(table), None) if choices.chosen is None else choices.chosen
     table["adjective_chosen"] = pd.Series(chosen, index=table.index, dtype="str")
     return table
@@ -82,80 +106,73 @@ def score_set(
     rules: Rules,
     entry_set: EntrySet,
     numbered: Numbered,
-    blocks: Blocks,
-    texts: int,
+    judged: Judged,
     choices: Choices,
-    more: Callable[[np.ndarray, Judged], dict[str, Any]],
+    controls: Callable[[np.ndarray], dict[str, Any]],
 ) -> SetScores:
     """Return the scores of one set and, in test_seen, also of the entries whose caption was
     swapped.
 
-    ``more`` maps entries with an image, (n,) booleans, to additions to the summary; it is called
-    after one pass over ``blocks``. ``texts`` is the number of distinct captions; ``choices``
-    include entries without an image.
+    Args:
+        judged: as of ``Rules.judge``.
+        choices: include entries without an image.
+        controls: maps entries with an image, (n,) booleans, to additions to the summary.
     """
-    scoring = rules.scoring
-    settings: dict[str, Any] = {
-        "candidates": rules.candidates,
-        "ties": scoring.ties,
-        "seed": rules.seed,
-    }
-    judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **settings)
-    made, pairs = len(entry_set.entries), [*entry_set.entries["pair"], *entry_set.failed["pair"]]
-    cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
+    n = len(entry_set.entries)
+    # The entries without an image come last, as in the table.
+    pairs = [*entry_set.entries["pair"], *entry_set.failed["pair"]]
+    cut = None
+    weight = np.ones(len(pairs))  # only swapped entries are balanced
+    prompts = rules.prompts
     if entry_set.split == "test_swapped":
-        cut = balance.cut_dominant(
-            pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio
-        )
-        weight, prompts = balance.weights(pairs, cut), "swapped"
+        cut = rules.cut(pairs)
+        weight = balance.weights(pairs, cut)
+        prompts = "swapped"
     table = score_table(entry_set, judged, weight, choices)
-    every = ~is_further(table)
-    summaries = [
-        set_summary(rules, entry_set, numbered, table, every, cut, prompts)
-        | more(every[:made], judged)
-    ]
+    # Further draws count only in what is drawn of seen pairs (``tables.is_further``).
+    first_draws = ~is_further(table)
+    summary = set_summary(rules, entry_set, numbered, table, first_draws, cut, prompts)
+    summaries = [summary | controls(first_draws[:n])]
     if entry_set.split == "test_seen":
-        rows = every & are_among(table, rules.swapped, CAPTION_KEY)
-        # Missing images are those of the whole set.
-        named = replace(entry_set, failed=entry_set.failed.iloc[:0])
-        summary = set_summary(rules, named, numbered, table, rows, None, "swapped")
-        summaries.append(summary | more(rows[:made], judged))
-    table = table.sort_values(ENTRY, ignore_index=True) if len(entry_set.failed) else table
-    return SetScores(table, summaries, predictions(entry_set, judged, every[:made]))
+        rows = first_draws & are_among(table, rules.swapped, CAPTION_KEY)
+        # Missing images are named in the summary of the whole set.
+        without_failed = replace(entry_set, failed=entry_set.failed.iloc[:0])
+        summary = set_summary(rules, without_failed, numbered, table, rows, None, "swapped")
+        summaries.append(summary | controls(rows[:n]))
+    # Sorted like the entries of a set without failed images.
+    if len(entry_set.failed):
+        table = table.sort_values(ENTRY, ignore_index=True)
+    # As in the published files, which have no further draws.
+    published = predictions(entry_set, judged, first_draws[:n])
+    return SetScores(table, summaries, published)
 
 
 def predictions(entry_set: EntrySet, judged: Judged, rows: np.ndarray) -> list[Prediction]:
     """Return the sampled hits of the entries ``rows``, (n,), as published: image_id, caption_id,
     path, and the index of the candidate ranked first.
     """
-    columns = (
-        entry_set.entries.loc[rows, name].tolist() for name in ("image_id", "caption_id", "path")
-    )
-    # One object for equal texts, so that the pickle's bytes depend only on the content.
-    return [
-        (sys.intern(image), int(caption), sys.intern(path), int(index))
-        for image, caption, path, index in zip(
-            *columns, np.array(judged.predicted)[rows], strict=True
-        )
-    ]
-
-
-def _sampled(rules: Rules, hits: pd.Series) -> dict[str, Any]:
-    means = sampled(hits, rules.scoring.chunks, rules.seed, rules.scoring.chunking) or (None, None)
-    return {"sampled_mean": rounded(means[0]), "sampled_std": rounded(means[1])}
+    entries = entry_set.entries.loc[rows, ["image_id", "caption_id", "path"]]
+    predicted = np.array(judged.predicted)[rows]
+    result = []
+    for entry, index in zip(entries.itertuples(index=False), predicted, strict=True):
+        image, caption, path = entry
+        # One object for equal texts, so that the pickle's bytes depend only on the content.
+        result.append((sys.intern(image), int(caption), sys.intern(path), int(index)))
+    return result
 
 
 def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
     """Return adjective accuracy, its chance level and n, over entries whose prompt has variants."""
-    asked = table[table["adjectives"] > 1]
-    if asked.empty:
+    with_variants = table[table["adjectives"] > 1]
+    if with_variants.empty:
         return {"adjective": None, "adjective_chance": None, "adjective_judged": 0}
-    chance = (1 / asked["adjectives"]).mean()
-    accuracy = asked["adjective_first"].mean()
+    chance = (1 / with_variants["adjectives"]).mean()
+    accuracy = with_variants["adjective_first"].mean()
+    # A blind choice among k adjectives is right with chance 1 / k.
     return {
         "adjective": rounded(accuracy),
         "adjective_chance": rounded(chance),
-        "adjective_judged": len(asked),
+        "adjective_judged": len(with_variants),
     }
 
 
@@ -171,28 +188,27 @@ def set_summary(
     """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions
     that they cover.
     """
-    table, made = table[rows], rows[: len(entry_set.entries)]
+    table = table[rows]
     failed = entry_set.failed.groupby("status")["file_name"].agg(list)
-    result: dict[str, Any] = {
+    classes = numbered.entries.classes[rows[: len(entry_set.entries)]]
+    summary: dict[str, Any] = {
         "set": entry_set.name,
         "split": entry_set.split,
         "prompts": prompts,
         "distractors": entry_set.distractors,
         "judged": len(table),
         "images": int(table["image_id"].nunique()),
-        "missing": failed.get("missing", []),
-        "unreadable": failed.get("unreadable", []),
-        "pool": pool_summary(numbered.pool, numbered.entries.classes[made], rules.candidates),
-        "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
-        **adjective_summary(table),
-        **_sampled(rules, table["hit"]),
     }
+    for status in ("missing", "unreadable"):
+        summary[status] = failed.get(status, [])
+    summary["pool"] = pool_summary(numbered.pool, classes, rules.candidates)
+    summary["exact"] = rounded(table["expected_top1"].mean()) if len(table) else None
+    summary |= adjective_summary(table)
+    summary |= rules.sampled(table["hit"])
     if cut is not None:
+        # Weights balance the exact score, a subsample the sampled one.
         kept = balance.subsample(list(table["pair"]), cut, rules.seed)
-        result["balance"] = {
-            "rule": cut.rule,
-            "pairs": len(cut.counts),
-            "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-            **_sampled(rules, table.loc[kept, "hit"]),
-        }
-    return result
+        counts = {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()}
+        settings = {"rule": cut.rule, "pairs": len(cut.counts), "cut": counts}
+        summary["balance"] = settings | rules.sampled(table.loc[kept, "hit"])
+    return summary

@@ -36,7 +36,7 @@ def test_every_file_is_listed_by_its_digest(release: Release, results: Path) -> 
     )
     assert not [name for name in files if name.endswith((".pkl", ".png")) or "/." in name]
     part = release.part(COMPOSITION)
-    assert part.about.generators == [*GENERATORS] and part.about.candidates == 10
+    assert part.contents.generators == [*GENERATORS] and part.contents.candidates == 10
     prompts = pd.read_parquet(results / DATASET / COMPOSITION / "prompts.parquet")
     assert part.tables["prompts"].equals(prompts)
     adjusted = part.adjustment("0")

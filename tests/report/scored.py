@@ -8,7 +8,7 @@ import pandas as pd
 from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.io import empty_table
 from compclip.report.composed import Anchors
-from compclip.report.make_table import make_table
+from compclip.report.make_table import Composition, Tables, make_table
 from compclip.report.table import Scored
 
 ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white", "wide", "yellow"]
@@ -141,7 +141,7 @@ def mixed(
         ]
         result.append(
             Scored(
-                faithful.about,
+                faithful.set_summary,
                 {**faithful.summary, "generator": name},
                 faithful.entries,
                 tuple(tables),
@@ -150,8 +150,7 @@ def mixed(
     return result
 
 
-def tables_of(
-    found: list[Scored], anchors: Anchors = ANCHORS
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def tables_of(found: list[Scored], anchors: Anchors = ANCHORS) -> Tables:
     """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
-    return make_table([(found, empty_table(DIVERGENCE), {}, {})], anchors, list(SKILLS), 2)
+    composition = Composition(found, empty_table(DIVERGENCE), fids={}, variants={})
+    return make_table([composition], anchors, list(SKILLS), 2)

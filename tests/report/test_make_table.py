@@ -15,7 +15,7 @@ from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCORES, TESTS
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.report import readable, verdicts
-from compclip.report.make_table import as_csv, measurements, with_decimals
+from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.readable import Line, TableCell, View
 from compclip.report.rows import main_rows, of_measure, pivot
@@ -196,7 +196,8 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         "test_unseen": {"ceiling": 0.75},
         "test_swapped": {"ceiling": None},
     }
-    rows = measurements(scored.scores(), empty_table(DIVERGENCE), {}, counts, None, 10)
+    composition = Composition(scored.scores(), empty_table(DIVERGENCE), fids={}, variants=counts)
+    rows = measurements(composition, None, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
     of = of_measure(table, "adjective_accuracy_ceiling")
     assert dict(zip(of["split"], of["value"], strict=True)) == {

@@ -174,7 +174,7 @@ def test_a_generator_that_draws_no_seen_pair_is_said_to(
 @pytest.mark.parametrize("told", ["other", "unknown"])
 def test_only_models_of_this_split_get_a_verdict(made: tuple[pd.DataFrame, ...], told: str) -> None:
     verdict = verdicts_by_name(made[0], training_data={"composer": told})["composer"]
-    assert verdict.verdict == NO_VERDICT and verdict.why.startswith(OTHER_TRAINING[told])
+    assert verdict.verdict == NO_VERDICT and verdict.reason.startswith(OTHER_TRAINING[told])
     assert (
         "composes"
         in verdicts_by_name(made[0], training_data={"composer": "split"})["composer"].verdict
@@ -302,7 +302,7 @@ def test_pair_rows() -> None:
     empty = [i for i, s in enumerate(found) if (s.generator, s.split) == ("memorizer", "test_seen")]
     for i in empty:
         found[i] = Scored(
-            found[i].about,
+            found[i].set_summary,
             found[i].summary,
             found[i].entries[:0],
             tuple(t[:0] for t in found[i].by_judge),
@@ -333,7 +333,9 @@ def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
             for table in tables:
                 table.loc[gone, list(wrong)] = list(wrong.values())
             lacking.append(
-                Scored(of.about, {**of.summary, "generator": "lacking"}, tables[0], tuple(tables))
+                Scored(
+                    of.set_summary, {**of.summary, "generator": "lacking"}, tables[0], tuple(tables)
+                )
             )
     table, differences, _ = tables_of([*scored, *lacking])
     unseen = table[table["split"] == "test_unseen"].set_index(["generator", "measure"])["value"]

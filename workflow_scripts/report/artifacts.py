@@ -10,7 +10,7 @@ from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.io import Images, read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
-from compclip.report.readable import Readable, to_read
+from compclip.report.readable import Readable, Results, to_read
 from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
@@ -63,11 +63,11 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
     generated = {
         name: read_json(layout.generated(name) / "summary.json") for name in params.generators
     }
-    return to_read(
-        f"{layout.dataset}, {layout.composition}",
-        rows[0],
-        rows[1],
-        params.anchors,
+    results = Results(
+        title=f"{layout.dataset}, {layout.composition}",
+        scores=rows[0],
+        comparisons=rows[1],
+        anchors=params.anchors,
         summaries=[
             read_json(layout.scores(of, params.judges[0]) / "summary.json")
             for of in params.generators
@@ -83,3 +83,4 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
             if of["kind"] == "folder" and not of["texts_checked"]
         ],
     )
+    return to_read(results)

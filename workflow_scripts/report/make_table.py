@@ -12,7 +12,14 @@ from compclip.core.heldout import matched_pairs, read_heldout
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, ORACLE, RANKING
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, read_json, read_table, write_json, write_table, write_text
-from compclip.report.make_table import as_csv, make_table, metrics, paper_table
+from compclip.report.make_table import (
+    Composition,
+    Tables,
+    as_csv,
+    make_table,
+    metrics,
+    paper_table,
+)
 from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
@@ -27,50 +34,57 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
     swapped = read_frame(layout.place / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
     ranking = read_table(layout.place / "ranking.parquet", RANKING)
     matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
-    for name in params.generators:
-        judges = [*params.judges, *([ORACLE] if name in params.oracle else [])]
-        read = {judge: read_score_folder(layout.scores(name, judge)) for judge in judges}
-        scores = {
-            judge: scores_of(*folder, swapped, classes, matched) for judge, folder in read.items()
-        }
-        oracle = scores.pop(ORACLE, [])
-        yield from all_scores(scores, oracle)
+
+    def read_scores(generator: str, judge: str) -> list[Scored]:
+        summary, tables = read_score_folder(layout.scores(generator, judge))
+        return scores_of(summary, tables, swapped, classes, matched)
+
+    for generator in params.generators:
+        by_judge = {judge: read_scores(generator, judge) for judge in params.judges}
+        oracle = read_scores(generator, ORACLE) if generator in params.oracle else []
+        yield from all_scores(by_judge, oracle)
+
+
+def read_measurements(layout: Layout, params: Any, classes: pd.Series) -> Composition:
+    """Read all that the rows of a composition are computed from."""
+    return Composition(
+        scores=[*read_all_scores(layout, params, classes)],
+        divergence=read_divergences(layout.place),
+        fids=read_fids(layout, params),
+        variants=read_json(layout.place / "variants.json")["splits"],
+    )
+
+
+def write_rows(tables: Tables, output: Any) -> None:
+    """Write all rows, as data."""
+    scores = tables.scores
+    write_table(scores, output.scores, MEASUREMENTS)
+    # A CSV file has no metadata, so each row names the version of its columns.
+    write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
+    write_text(as_csv(tables.comparisons), output.comparisons)
+    write_text(as_csv(tables.pairs), output.pairs)
+    write_text(as_csv(paper_table(scores)), output.table)
 
 
 def main(job: Job) -> None:
-    params, output, places = job.params, job.output, layouts(job)
+    params = job.params
+    compositions = layouts(job)
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
-    compositions = (
-        (
-            [*read_all_scores(place, params, classes)],
-            read_divergences(place.place),
-            read_fids(place, params),
-            read_json(place.place / "variants.json")["splits"],
-        )
-        for place in places
-    )
-    settings = params.anchors, params.controls, params.chunks
-    scores, differences, pairs = make_table(compositions, *settings)
-    write_table(scores, output.scores, MEASUREMENTS)
-    write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
-    for path, table in (
-        (output.comparisons, differences),
-        (output.pairs, pairs),
-        (output.table, paper_table(scores)),
-    ):
-        write_text(as_csv(table), path)
-    to_read, compared = {}, {}
-    for place in places:
-        rows = [
-            of_composition(table, place.dataset, place.composition)
-            for table in (scores, differences)
-        ]
-        to_read[place.composition] = read_readable(place, rows, params)
-        compared[place.composition] = metrics(rows[0])
-    write_json({params.dataset: compared}, output.metrics)
-    write_text(latex(to_read.values()), output.tex)
-    text = table_markdown(params.dataset, to_read)
-    write_text(text, output.md)
+    # A generator, so that the entries of one composition are in memory at a time.
+    measurements = (read_measurements(layout, params, classes) for layout in compositions)
+    tables = make_table(measurements, params.anchors, params.controls, params.chunks)
+    write_rows(tables, job.output)
+    readable = {}
+    main_scores = {}
+    for layout in compositions:
+        scores = of_composition(tables.scores, layout.dataset, layout.composition)
+        comparisons = of_composition(tables.comparisons, layout.dataset, layout.composition)
+        readable[layout.composition] = read_readable(layout, (scores, comparisons), params)
+        main_scores[layout.composition] = metrics(scores)
+    write_json({params.dataset: main_scores}, job.output.metrics)
+    write_text(latex(readable.values()), job.output.tex)
+    text = table_markdown(params.dataset, readable)
+    write_text(text, job.output.md)
     show(text)
 
 

@@ -4,7 +4,8 @@ One process runs all judges of a composition, because each start costs as much a
 run. A killed job finds its embeddings in the cache.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,91 +18,116 @@ from compclip.core.log import log
 from compclip.core.tables import MANIFEST
 from compclip.io import read_json, read_table, write_json
 from compclip.score.adjust import choose_adjustment
-from compclip.score.entries import EntrySet
 from compclip.score.health import Health
 from compclip.score.measure_health import HealthEntries, health_entries, measure_health
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
-from workflow_scripts.score.scores import Inputs, JudgedSets, read_inputs, score_generators
+from workflow_scripts.score.scores import (
+    Inputs,
+    JudgedSets,
+    read_generators,
+    read_inputs,
+    write_scores,
+)
 
 
-def score_by(
+@dataclass(frozen=True)
+class JudgeFiles:
+    """The files of a judge: its model, and what is written about it."""
+
+    name: str
+    model: Path
+    scores: Sequence[Path]  # a folder for each generator
+    health: Path
+
+    @property
+    def epochs(self) -> int | None:
+        """The epochs of its training; None for a judge that was not trained here."""
+        manifest = self.model / "manifest.json"
+        return read_json(manifest).get("epochs") if manifest.is_file() else None
+
+
+def judge_files(job: Job) -> Iterator[JudgeFiles]:
+    """Yield the files of each judge."""
+    names = job.params.judges
+    scores = job.output.scores
+    # The rule lists the folders of all generators by one judge after another.
+    generators = len(scores) // len(names)
+    for number, name in enumerate(names):
+        folders = scores[number * generators : (number + 1) * generators]
+        yield JudgeFiles(name, job.input.judges[number], folders, job.output.health[number])
+
+
+def read_health_entries(job: Job, inputs: Inputs) -> HealthEntries:
+    """Read the entries that the judges' health is measured on."""
+    manifests = dict(zip(job.params.serves, job.input.manifests, strict=True))
+    as_asked = job.params.as_asked
+    return health_entries(
+        inputs.tables["captions"],
+        inputs.images,
+        **read_tables(job, "pairs", "ranking"),
+        heldout=read_heldout(job.input.heldout),
+        prompts=inputs.tables["prompts"],
+        manifest=read_table(manifests[as_asked], MANIFEST) if as_asked else None,
+    )
+
+
+def score_by_judge(
     job: Job,
     inputs: Inputs,
+    entries: HealthEntries,
     digests: Mapping[str, str],
-    of_health: HealthEntries,
     embedder: Embedder,
-    epochs: int | None,
-    scores: Sequence[Path],
+    files: JudgeFiles,
 ) -> dict[str, Any]:
-    """Score all generators by one judge, each into its folder of ``scores``; return the judge's
-    health.
-    """
-    params, captions = job.params, inputs.captions
-    texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
+    """Score and write all generators by one judge; return the judge's health."""
+    results = Path(job.params.results)
+    variants = inputs.variants
+    captions = inputs.captions
+    texts = embed_once(embedder, captions + variants["text"].tolist())
     truncated = find_truncated(embedder.judge, captions)
 
     def images(paths: Sequence[str]) -> np.ndarray:
-        return embedder.images(items_of(paths, inputs.images, Path(params.results)), digests)
+        return embedder.images(items_of(paths, inputs.images, results), digests)
 
-    adjustment = choose_adjustment(
-        inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed
-    )
+    prompts = inputs.tables["prompts"]
+    adjustment = choose_adjustment(prompts, inputs.images, variants, texts, images, job.params.seed)
     multiple = adjustment and adjustment.multiple
     log.info(
         "adjusted adjective accuracy: similarity minus %s times that with reference images",
         multiple,
     )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-
-    def score(name: str, sets: list[EntrySet]) -> JudgedSets:
-        scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
-        used = {
-            text
-            for part in sets
-            for table in (part.entries, part.pool)
-            for text in table["text"].tolist()
-        }
-        about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
-        return scored, judge | {"judge_epochs": epochs, "adjustment": multiple} | about
-
-    score_generators(job, inputs, scores, score)
-    place = {"dataset": params.dataset, "composition": job.wildcards.composition}
-    return place | judge | measure_health(texts, images, adjustment, inputs.variants, of_health)
+    judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
+    generators = read_generators(job, inputs)
+    for (name, sets), folder in zip(generators, files.scores, strict=True):
+        scores = score_images(sets, inputs.rules, variants, texts, images, adjustment)
+        used = set[str]().union(*(entry_set.texts for entry_set in sets))
+        counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
+        write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
+    composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
+    return composition | judge | measure_health(texts, images, adjustment, variants, entries)
 
 
 def main(job: Job) -> None:
-    params, inputs = job.params, read_inputs(job)
-    manifests = dict(zip(params.serves, job.input.manifests, strict=True))
-    of_health = health_entries(
-        inputs.tables["captions"],
-        inputs.images,
-        **read_tables(job, "pairs", "ranking"),
-        heldout=read_heldout(job.input.heldout),
-        prompts=inputs.tables["prompts"],
-        manifest=read_table(manifests[params.as_asked], MANIFEST) if params.as_asked else None,
-    )
-    digests = file_digests(
-        filter(None, [job.input.files, *job.input.made])
-    )  # without files if they are the user's
-    healths: dict[str, dict[str, Any]] = {}
-    scores = np.array(job.output.scores, object).reshape(len(params.judges), -1).tolist()
+    params = job.params
+    inputs = read_inputs(job)
+    entries = read_health_entries(job, inputs)
+    # There are no files in the run if the images are the user's.
+    digests = file_digests(filter(None, [job.input.files, *job.input.made]))
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
+    healths: dict[str, dict[str, Any]] = {}
     with opened as embedders:
-        of_judges = zip(
-            params.judges, job.input.judges, embedders, scores, job.output.health, strict=True
-        )
-        for name, folder, embedder, to, file in of_judges:
-            log.info("judge %s", name)
-            manifest = folder / "manifest.json"
-            epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-            healths[name] = score_by(job, inputs, digests, of_health, embedder, epochs, to)
-            write_json(healths[name], file)
-    health = Health(healths, params.loss)
-    for line in filter(None, (health.line, health.unrecognized_line)):
+        for files, embedder in zip(judge_files(job), embedders, strict=True):
+            log.info("judge %s", files.name)
+            health = score_by_judge(job, inputs, entries, digests, embedder, files)
+            write_json(health, files.health)
+            healths[files.name] = health
+    judges = Health(healths, params.loss)
+    for line in filter(None, (judges.line, judges.unrecognized_line)):
         log.info("%s: %s", job.where, line)
 
 

@@ -2,10 +2,14 @@
 
 from compclip.core.tables import ORACLE
 from compclip.io import read_frame
-from compclip.score.entries import EntrySet
 from compclip.score.score_oracle import Oracle, score_oracle
 from workflow_scripts.job import Job, run_script
-from workflow_scripts.score.scores import JudgedSets, read_inputs, score_generators
+from workflow_scripts.score.scores import (
+    JudgedSets,
+    read_generators,
+    read_inputs,
+    write_scores,
+)
 
 
 def main(job: Job) -> None:
@@ -19,17 +23,15 @@ def main(job: Job) -> None:
         inputs.tables["swapped"],
         inputs.variants,
     )
-
-    def score(name: str, sets: list[EntrySet]) -> JudgedSets:
-        drawn = next(
-            (read_frame(file) for file in job.input.drawn if file.parent.name == name), None
-        )
-        return score_oracle(sets, inputs.rules, oracle, drawn), {
-            "judge": ORACLE,
-            "judge_hash": None,
-        }
-
-    score_generators(job, inputs, job.output.scores, score)
+    # Generators that show real images have no scenes of their own.
+    drawn_by_generator = {file.parent.name: file for file in job.input.drawn}
+    generators = read_generators(job, inputs)
+    for (name, sets), folder in zip(generators, job.output.scores, strict=True):
+        file = drawn_by_generator.get(name)
+        drawn = read_frame(file) if file else None
+        scores = score_oracle(sets, inputs.rules, oracle, drawn)
+        judged = JudgedSets(scores, {"judge": ORACLE, "judge_hash": None})
+        write_scores(job, inputs, name, judged, folder)
 
 
 if __name__ == "__main__":

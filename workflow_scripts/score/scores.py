@@ -4,7 +4,7 @@ scores.
 
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,6 @@ from compclip.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
-# Scores by set, and the summary's entries about the judge.
-JudgedSets = tuple[dict[str, SetScores], dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class Inputs:
@@ -35,113 +32,126 @@ class Inputs:
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
     rules: Rules
+    settings: dict[str, Any]  # what all summaries say of them
 
     @property
     def captions(self) -> list[str]:
         """The distinct captions of all sets, also of prompts without an image, sorted."""
-        tables, judged = self.tables, self.tables["judged"]["image_id"]
-        texts = {
-            *tables["prompts"].loc[tables["prompts"]["split"].isin(self.served), "text"].tolist()
-        }
-        for name, column in (("captions", "text"), ("swapped", "swapped_text")):
-            if name == "captions" or name in self.rules.scoring.distractors:
-                texts.update(
-                    tables[name].loc[tables[name]["image_id"].isin(judged), column].tolist()
-                )
+        prompts = self.tables["prompts"]
+        texts = {*prompts.loc[prompts["split"].isin(self.served), "text"]}
+        columns = {"captions": "text"}
+        if "swapped" in self.rules.scoring.distractors:
+            columns["swapped"] = "swapped_text"
+        for name, column in columns.items():
+            table = self.tables[name]
+            is_judged = table["image_id"].isin(self.tables["judged"]["image_id"])
+            texts.update(table.loc[is_judged, column])
         return sorted(texts)
+
+
+@dataclass(frozen=True)
+class JudgedSets:
+    """A generator's scores by a judge."""
+
+    scores: dict[str, SetScores]  # by set
+    judge: dict[str, Any]  # what the summary says of the judge
 
 
 def read_inputs(job: Job) -> Inputs:
     """Read the tables, and set the number of candidates; UserError if there are too few."""
-    params, read = (
-        job.params,
-        read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants"),
-    )
+    params = job.params
+    read = read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants")
     judged = judged_images(read["splits"], read["images"], params.train_on, params.halves)
     tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
     scoring = Scoring.model_validate(params.scoring)
     candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
-    scoring, classes = (
-        scoring.model_copy(update={"candidates": candidates}),
-        class_names(read["captions"]),
-    )
     rules = Rules(
-        scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"]
+        scoring=scoring.model_copy(update={"candidates": candidates}),
+        classes=class_names(read["captions"]),
+        seed=params.seed,
+        composition=job.wildcards.composition,
+        prompts=params.prompts,
+        swapped=read["swapped"],
     )
-    # the adjustment of similarities is chosen on seen prompts
-    served = {"test_seen"}.union(*params.serves.values())
-    return Inputs(tables, read["images"], read["variants"], served, rules)
+    return Inputs(
+        tables=tables,
+        images=read["images"],
+        variants=read["variants"],
+        # The adjustment of similarities is chosen on seen prompts.
+        served={"test_seen"}.union(*params.serves.values()),
+        rules=rules,
+        settings=settings_of(rules, judged, params.train_on),
+    )
 
 
-def score_generators(
-    job: Job,
-    inputs: Inputs,
-    folders: Sequence[Path],
-    score: Callable[[str, list[EntrySet]], JudgedSets],
-) -> None:
-    """Call ``score`` with each generator's name and sets, and write the scores into its folder."""
-    params, rules = job.params, inputs.rules
-    classes = rules.classes[rules.classes.index.isin(inputs.tables["judged"]["image_id"])]
-    alone = int(classes.str.startswith("image ").sum())
-    about = {"train_on": params.train_on, "seed": rules.seed}
-    about |= {
-        key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")
+def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, Any]:
+    """Return what all summaries say of the settings and of the judged images."""
+    settings: dict[str, Any] = {"train_on": train_on, "seed": rules.seed}
+    for key in ("candidates", "ties", "chunks", "chunking"):
+        settings[key] = getattr(rules.scoring, key)
+    classes = rules.classes[rules.classes.index.isin(judged["image_id"])]
+    # ``class_names``: an image without a class is its own.
+    without_class = int(classes.str.startswith("image ").sum())
+    settings["class_rule"] = "other image" if without_class == len(classes) else "other class"
+    settings["images_without_class"] = without_class
+    return settings
+
+
+def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
+    """Yield the name and the sets of each generator, one at a time in memory."""
+    serves = job.params.serves
+    generators = zip(serves.items(), job.input.manifests, strict=True)
+    for number, ((name, splits), file) in enumerate(generators, 1):
+        started = time.monotonic()
+        manifest = read_table(file, MANIFEST)
+        distractors = inputs.rules.scoring.distractors
+        yield name, entry_sets(splits, distractors, manifest=manifest, **inputs.tables)
+        # By now, the caller has scored and written them.
+        seconds = time.monotonic() - started
+        log.info("generator %d of %d, %s: %.0f s", number, len(serves), name, seconds)
+
+
+def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:
+    """Write a generator's scores by a judge into the folder ``output``, and log them."""
+    summaries = [summary for scores in judged.scores.values() for summary in scores.summaries]
+    summary = {
+        "dataset": job.params.dataset,
+        "composition": job.wildcards.composition,
+        "generator": name,
+        **inputs.settings,
+        **judged.judge,
+        "scores": summaries,
     }
-    about |= {
-        "class_rule": "other image" if alone == len(classes) else "other class",
-        "images_without_class": alone,
-    }
-    generators = zip(params.serves.items(), job.input.manifests, folders, strict=True)
-    for number, ((name, splits), manifest, to) in enumerate(generators, 1):
-        started, made = time.monotonic(), read_table(manifest, MANIFEST)
-        scored, judge = score(
-            name, entry_sets(splits, rules.scoring.distractors, manifest=made, **inputs.tables)
-        )
-        summaries = [summary for scores in scored.values() for summary in scores.summaries]
-        head = {
-            "dataset": params.dataset,
-            "composition": job.wildcards.composition,
-            "generator": name,
-        }
-        with atomic_folder(to) as folder:
-            for set_name, scores in scored.items():
-                write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
-                (folder / f"{set_name}.predictions.pkl").write_bytes(
-                    pickle.dumps(scores.predictions, protocol=2)
-                )
-            write_json({**head, **about, **judge, "scores": summaries}, folder / "summary.json")
-        for summary in summaries:
-            log_summary(
-                summary, f"{name} (oracle)" if judge["judge"] == ORACLE else name, rules.candidates
-            )
-        log.info(
-            "generator %d of %d, %s: %.0f s",
-            number,
-            len(params.serves),
-            name,
-            time.monotonic() - started,
-        )
+    with atomic_folder(output) as folder:
+        for set_name, scores in judged.scores.items():
+            write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
+            # Protocol 2, as the published predictions are.
+            predictions = pickle.dumps(scores.predictions, protocol=2)
+            (folder / f"{set_name}.predictions.pkl").write_bytes(predictions)
+        write_json(summary, folder / "summary.json")
+    title = f"{name} (oracle)" if judged.judge["judge"] == ORACLE else name
+    for set_summary in summaries:
+        log_summary(set_summary, title, inputs.rules.candidates)
 
 
 def log_summary(summary: dict[str, Any], name: str, candidates: int) -> None:
     where = f"{name}, {summary['set']} ({summary['prompts']})"
     log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])
     for kind in ("missing", "unreadable"):
-        if summary[kind]:
-            log.warning(
-                "warning: %s: %d images %s, first: %s",
-                where,
-                len(summary[kind]),
-                kind,
-                summary[kind][0],
-            )
-    if few := summary["pool"]["entries_with_fewer_than_candidates"]:
+        images = summary[kind]
+        if images:
+            counts = (where, len(images), kind, images[0])
+            log.warning("warning: %s: %d images %s, first: %s", *counts)
+    pool = summary["pool"]
+    too_few = pool["entries_with_fewer_than_candidates"]
+    if too_few:
         log.warning(
             "warning: %s: %d entries have fewer than %d eligible captions; the fewest are %d",
             where,
-            few,
+            too_few,
             candidates - 1,
-            summary["pool"]["eligible_least"],
+            pool["eligible_least"],
         )
-    if summary.get("balance") and not summary["balance"]["cut"] and summary["judged"]:
-        log.warning("warning: %s: not balanced (%s)", where, summary["balance"]["rule"])
+    balance = summary.get("balance")
+    if balance and not balance["cut"] and summary["judged"]:
+        log.warning("warning: %s: not balanced (%s)", where, balance["rule"])
