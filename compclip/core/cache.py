@@ -25,13 +25,13 @@ ASKED_AT_ONCE = 500  # keys of a query
 KeyPart = str | bytes | int
 
 
-def key(*parts: KeyPart) -> bytes:
-    """Return a 16-byte hash of ``parts``; each is hashed with its length, so ("ab", "c") and ("a",
+def key(*values: KeyPart) -> bytes:
+    """Return a 16-byte hash of ``values``; each is hashed with its length, so ("ab", "c") and ("a",
     "bc") differ.
     """
     digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        raw = part if isinstance(part, bytes) else str(part).encode()
+    for value in values:
+        raw = value if isinstance(value, bytes) else str(value).encode()
         digest.update(len(raw).to_bytes(8, "big") + raw)
     return digest.digest()
 

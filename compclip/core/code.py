@@ -50,7 +50,8 @@ class _Meaning(ast.NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         if isinstance(node.exc, ast.Call):
-            node.exc.args, node.exc.keywords = [], []
+            node.exc.args = []
+            node.exc.keywords = []
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -101,10 +102,12 @@ def reached(*modules: str) -> frozenset[str]:
 
     A module that does not exist raises ModuleNotFoundError.
     """
-    seen, pending = set[str](), {*modules}
+    seen: set[str] = set()
+    pending = {*modules}
     while pending:
         seen |= pending
-        pending = {name for module in pending for name in _parse(module)[1]} - seen
+        imported = [_parse(module)[1] for module in pending]
+        pending = set().union(*imported) - seen
     return frozenset(seen)
 
 

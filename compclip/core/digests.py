@@ -66,31 +66,38 @@ def sha256(file: str | Path) -> str:
 
 def _files(folder: str) -> Iterator[str]:
     """Yield the path of each file below ``folder`` that its step wrote."""
-    waiting = [""]
-    while waiting:
-        below = waiting.pop()
-        with os.scandir(os.path.join(folder, below)) as entries:
+    # Folders that are not listed yet, relative to ``folder``.
+    subfolders = [""]
+    while subfolders:
+        subfolder = subfolders.pop()
+        with os.scandir(os.path.join(folder, subfolder)) as entries:
             for entry in entries:
-                if entry.name not in (FOLDER, ".snakemake_timestamp"):
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(f"{below}{entry.name}/")
-                    else:
-                        yield below + entry.name
+                if entry.name in (FOLDER, ".snakemake_timestamp"):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    subfolders.append(f"{subfolder}{entry.name}/")
+                else:
+                    yield subfolder + entry.name
 
 
 def digests(path: Path) -> dict[str, str]:
     """Return the digest of each file of an artifact by its path below it; every byte is read."""
     if not path.is_dir():
-        return {".": digest} if (digest := sha256(path)) else {}
+        digest = sha256(path)
+        return {".": digest} if digest else {}
     names = sorted(_files(str(path)))
-    parts = [
-        names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)
-    ]  # a task a file would cost more
+    # A task for each file would cost more than to hash it.
+    shares = [names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)]
+
+    def digests_of(share: list[str]) -> list[str]:
+        return [sha256(os.path.join(path, name)) for name in share]
+
+    found: dict[str, str] = {}
     with ThreadPoolExecutor(HASHED_AT_ONCE) as threads:
-        hashed = threads.map(
-            lambda part: [(name, sha256(os.path.join(path, name))) for name in part], parts
-        )
-        return dict(sorted((name, digest) for part in hashed for name, digest in part if digest))
+        for share, share_digests in zip(shares, threads.map(digests_of, shares), strict=True):
+            found.update(zip(share, share_digests, strict=True))
+    # A file that has disappeared since it was listed has none.
+    return {name: digest for name, digest in sorted(found.items()) if digest}
 
 
 def record(
@@ -103,13 +110,14 @@ def record(
         inputs: the digests of what the step read, as ``check`` returns them.
     """
     if path.is_file() or path.is_dir():
-        read = {
+        # Relative, so that a results folder can be moved.
+        relative = {
             os.path.relpath(name, path.parent): digest
             for name, digest in sorted((inputs or {}).items())
         }
-        made = Record(step=step, code=code, inputs=read, files=digests(path))
+        content = Record(step=step, code=code, inputs=relative, files=digests(path))
         with sealed(record_file(path)) as file:
-            file.write(made.model_dump_json(indent=1).encode())
+            file.write(content.model_dump_json(indent=1).encode())
     else:
         record_file(path).unlink(missing_ok=True)
 
@@ -128,12 +136,13 @@ def file_digests(paths: Iterable[Path]) -> dict[str, str]:
     """Return the digest of each file of these artifacts, by its path, as recorded; none without a
     record.
     """
-    records = [(path, recorded) for path in paths if (recorded := read_record(path))]
-    return {
-        os.path.join(path, name): digest
-        for path, of in records
-        for name, digest in of.files.items()
-    }
+    digest_by_path: dict[str, str] = {}
+    for path in paths:
+        recorded = read_record(path)
+        if recorded:
+            for name, digest in recorded.files.items():
+                digest_by_path[os.path.join(path, name)] = digest
+    return digest_by_path
 
 
 def faults(path: Path, recorded: Record) -> list[str]:
@@ -143,20 +152,22 @@ def faults(path: Path, recorded: Record) -> list[str]:
     """
     if not os.path.lexists(path):
         return [f"{path}: missing"]
-    now = digests(path)
-    kinds = {
-        name: "changed"
-        for name in recorded.files.keys() & now.keys()
-        if recorded.files[name] != now[name]
-    }
-    kinds |= dict.fromkeys(recorded.files.keys() - now.keys(), "missing")
-    added = now.keys() - recorded.files.keys()
-    kinds |= {
-        name: "added"
-        for name in added
-        if not any(part.startswith(".") for part in Path(name).parts)
-    }
-    return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
+    expected = recorded.files
+    actual = digests(path)
+    changes: dict[str, str] = {}
+    for name in expected.keys() | actual.keys():
+        if name not in actual:
+            changes[name] = "missing"
+        elif name not in expected:
+            if not _is_hidden(name):
+                changes[name] = "added"
+        elif actual[name] != expected[name]:
+            changes[name] = "changed"
+    return [f"{path / name}: {change}" for name, change in sorted(changes.items())]
+
+
+def _is_hidden(name: str) -> bool:
+    return any(component.startswith(".") for component in Path(name).parts)
 
 
 def check(paths: Iterable[Path]) -> dict[Path, str]:
@@ -167,13 +178,15 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
     """
     checked = {}
     for path in paths:
-        if os.path.lexists(path) and (recorded := read_record(path)):
-            if wrong := faults(path, recorded):
-                more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-                raise UserError(
-                    f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run "
-                    "again or, "
-                    f"if the change is intended, delete {record_file(path)}"
-                )
-            checked[path] = recorded.digest
+        recorded = read_record(path) if os.path.lexists(path) else None
+        if recorded is None:
+            continue
+        differences = faults(path, recorded)
+        if differences:
+            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise UserError(
+                f"{differences[0]} since {recorded.step} wrote it{more}; delete {path} and run "
+                f"again or, if the change is intended, delete {record_file(path)}"
+            )
+        checked[path] = recorded.digest
     return checked

@@ -21,28 +21,37 @@ def check_locks(folder: Path) -> None:
     """Raise UserError if a folder is on a network file system whose locks other hosts do not
     see.
     """
-    place, kind, options, depth = folder.resolve(), "", "", 0
-    for line in MOUNTS.read_text(errors="replace").splitlines() if MOUNTS.is_file() else ():
-        _, escaped, mounted, its_options, *_ = line.split(" ")
+    kind, options = _file_system(folder.resolve())
+    are_unseen = kind in NO_LOCKS or LOCAL_LOCKS.get(kind, set()) & {*options.split(",")}
+    fault = f"on a file system ({kind}) whose locks other hosts do not see"
+    remedy = "set `cache` to a folder on another disk, or mount it with locks"
+    require(not are_unseen, folder, fault, remedy)
+
+
+def _file_system(folder: Path) -> tuple[str, str]:
+    """Return the type and the options of the file system that a folder is on; "" if unknown."""
+    kind = options = ""
+    depth = 0
+    lines = MOUNTS.read_text(errors="replace").splitlines() if MOUNTS.is_file() else []
+    for line in lines:
+        _, escaped, mount_kind, mount_options, *_ = line.split(" ")
         point = Path(escaped.replace("\\040", " "))
         # Of two mounts at one path, the later one is visible.
-        if place.is_relative_to(point) and len(point.parts) >= depth:
-            kind, options, depth = mounted, its_options, len(point.parts)
-    unseen = kind in NO_LOCKS or LOCAL_LOCKS.get(kind, set()) & {*options.split(",")}
-    fault = f"on a file system ({kind}) whose locks other hosts do not see"
-    require(
-        not unseen, folder, fault, "set `cache` to a folder on another disk, or mount it with locks"
-    )
+        if folder.is_relative_to(point) and len(point.parts) >= depth:
+            kind = mount_kind
+            options = mount_options
+            depth = len(point.parts)
+    return kind, options
 
 
-def check_space(needed: int, folder: Path, what: str) -> None:
-    """Log that ``what`` needs ``needed`` bytes; raise UserError if the disk has fewer."""
+def check_space(size: int, folder: Path, content: str) -> None:
+    """Log that ``content`` needs ``size`` bytes; raise UserError if the disk has fewer."""
     free = shutil.disk_usage(folder).free
-    need, left = size_text(needed), size_text(free)
-    log.info("%s: %s on disk (%s free)", what, need, left)
-    require(
-        needed <= free, folder, f"{what} needs {need}, but {left} are free", "free some disk space"
-    )
+    size_needed = size_text(size)
+    size_free = size_text(free)
+    log.info("%s: %s on disk (%s free)", content, size_needed, size_free)
+    fault = f"{content} needs {size_needed}, but {size_free} are free"
+    require(size <= free, folder, fault, "free some disk space")
 
 
 def size_text(size: int) -> str:

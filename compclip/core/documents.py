@@ -77,7 +77,8 @@ def decode(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        line = error.object[: error.start].count(b"\n") + 1
+        byte = error.object[error.start]
         raise UserError(
             f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
         ) from error
@@ -104,25 +105,25 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class _Loader(yaml.SafeLoader):
     def get_single_node(self) -> Any:
         """Refuse a document that aliases expand to too many values."""
-        node, sizes = super().get_single_node(), dict[int, int]()
+        root = super().get_single_node()
+        sizes: dict[int, int] = {}
 
-        def size(of: Any) -> int:
+        def size(node: Any) -> int:
             """Return the number of values, counting those of an alias each time; each node is
             visited once.
             """
-            if id(of) not in sizes:
-                sizes[id(of)] = 1  # an alias that contains itself
-                children = of.value if isinstance(of, yaml.CollectionNode) else ()
-                if isinstance(of, yaml.MappingNode):
+            if id(node) not in sizes:
+                sizes[id(node)] = 1  # an alias that contains itself
+                children = node.value if isinstance(node, yaml.CollectionNode) else ()
+                if isinstance(node, yaml.MappingNode):
                     children = chain.from_iterable(children)  # keys and values
-                sizes[id(of)] = 1 + sum(map(size, children))
-            return sizes[id(of)]
+                sizes[id(node)] = 1 + sum(map(size, children))
+            return sizes[id(node)]
 
-        if node is not None and size(node) > limits.YAML_VALUES:
-            raise yaml.YAMLError(
-                limits.over("YAML_VALUES", f"{size(node):,} values, with those of aliases")
-            )
-        return node
+        if root is not None and size(root) > limits.YAML_VALUES:
+            values = f"{size(root):,} values, with those of aliases"
+            raise yaml.YAMLError(limits.over("YAML_VALUES", values))
+        return root
 
     def flatten_mapping(self, node: Any) -> None:
         """Refuse duplicate keys; a key that overrides a merged one (``<<``) is allowed."""
@@ -145,14 +146,12 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
-        place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
-        raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
-    except (
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as error:  # a tag that misfits its value, like `!!bool maybe`
+        mark = getattr(error, "problem_mark", None)
+        position = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        problem = getattr(error, "problem", error)
+        raise ValueError(" ".join(f"{position}{problem}".split())) from None
+    # A tag that does not fit its value, such as `!!bool maybe`.
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a value does not fit its tag ({' '.join(str(error).split())})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

@@ -37,33 +37,30 @@ def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
     the index, every file is read.
     """
     total = seal()
-    for place in (Path(p) for p in places if p is not None):
+    for path in (Path(place) for place in places if place is not None):
+        # Separates the paths, so that files cannot move from one to the next unnoticed.
         total.update(b"\1")
-        if place.is_file():
-            total.update(_digests(place, {"": place.stat()}, cache)[""].encode())
-        elif place.is_dir():
-            for name, content in sorted(_digests(place, _files(place), cache).items()):
+        if path.is_file():
+            total.update(_digests(path, {"": path.stat()}, cache)[""].encode())
+        elif path.is_dir():
+            for name, content in sorted(_digests(path, _files(path), cache).items()):
                 total.update(os.fsencode(name) + f"\0{content}\n".encode())
         else:
             total.update(b"absent")
     return total.hexdigest()[:16]
 
 
-def check_unchanged(before: str, now: str, whose: str) -> None:
+def check_unchanged(at_start: str, current: str, whose: str) -> None:
     """Raise UserError if the fingerprint of the user's files changed since the run started."""
-    require(
-        before == now,
-        whose,
-        "files changed since the run started",
-        "wait until they are complete and run again",
-    )
+    fault = "files changed since the run started"
+    require(at_start == current, whose, fault, "wait until they are complete and run again")
 
 
 def _files(folder: Path) -> dict[str, os.stat_result]:
     """Return the status of each file below ``folder``, by its path below it."""
     files = {}
-    for place, _, names in os.walk(folder, followlinks=True):
-        for path in (os.path.join(place, name) for name in names):
+    for subfolder, _, names in os.walk(folder, followlinks=True):
+        for path in (os.path.join(subfolder, name) for name in names):
             with suppress(OSError):  # a broken link
                 status = os.stat(path)
                 if stat.S_ISREG(status.st_mode):
@@ -71,51 +68,60 @@ def _files(folder: Path) -> dict[str, os.stat_result]:
     return files
 
 
-def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
-    """Return the digest of each file at or below ``place``, from the index if its status is the
+def _digests(path: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
+    """Return the digest of each file at or below ``path``, from the index if its status is the
     same.
     """
-    # Copying can restore the modification time, but not the change time.
-    now = time.time_ns()  # before the files are read
-    marks = {
-        name: key(
-            os.fsencode(os.path.abspath(place / name)),
-            s.st_size,
-            s.st_mtime_ns,
-            s.st_ctime_ns,
-            s.st_ino,
-        )
-        for name, s in files.items()
-    }
+    start = time.time_ns()  # before the files are read
+    status_keys = {name: _status_key(path / name, status) for name, status in files.items()}
     with Cache(cache / "files.sqlite") if cache else nullcontext() as index:
-        known = index.get([*marks.values()]) if index else {}
-        unread = [
-            name for name, mark in marks.items() if mark not in known or os.environ.get(REREAD)
-        ]
-        with ThreadPoolExecutor(READERS) as readers:
-            contents = readers.map(lambda name: _digest(place / name), unread)
-            digests = dict(
-                zip(unread, track(contents, len(unread), f"files of {place} read"), strict=True)
-            )
-        rotten = sorted(
-            name
-            for name in digests
-            if known.get(marks[name], b"") not in (b"", digests[name].encode())
-        )
+        indexed = index.get([*status_keys.values()]) if index else {}
+        reread = os.environ.get(REREAD)
+        unread = [name for name, status in status_keys.items() if reread or status not in indexed]
+        digests = _read_digests(path, unread)
+        corrupt = []
+        for name, digest in digests.items():
+            earlier = indexed.get(status_keys[name])
+            if earlier and earlier != digest.encode():
+                corrupt.append(name)
+        corrupt.sort()
+        where = path / corrupt[0] if corrupt else path
         fault = (
-            f"{len(rotten)} of {len(files)} files have other bytes than when they were first read"
+            f"{len(corrupt)} of {len(files)} files have other bytes than when they were first read"
         )
         remedy = "restore them from a copy or, if size and times were kept on purpose, touch them"
-        require(not rotten, place / rotten[0] if rotten else place, fault, remedy)
+        require(not corrupt, where, fault, remedy)
         settled = [
-            name
-            for name, content in digests.items()
-            if content != UNREADABLE
-            and max(files[name].st_mtime_ns, files[name].st_ctime_ns) + TICK < now
+            (status_keys[name], digest.encode())
+            for name, digest in digests.items()
+            if digest != UNREADABLE and _last_change(files[name]) + TICK < start
         ]
         if index and settled:
-            index.put((marks[name], digests[name].encode()) for name in settled)
-    return digests | {name: known[mark].decode() for name, mark in marks.items() if mark in known}
+            index.put(settled)
+    for name, status in status_keys.items():
+        if status in indexed:
+            digests[name] = indexed[status].decode()
+    return digests
+
+
+def _status_key(file: Path, status: os.stat_result) -> bytes:
+    """Return the key of a file in the index.
+
+    Copying can restore the modification time, but not the change time.
+    """
+    name = os.fsencode(os.path.abspath(file))
+    return key(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _last_change(status: os.stat_result) -> int:
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _read_digests(path: Path, names: list[str]) -> dict[str, str]:
+    with ThreadPoolExecutor(READERS) as readers:
+        contents = readers.map(lambda name: _digest(path / name), names)
+        shown = track(contents, len(names), f"files of {path} read")
+        return dict(zip(names, shown, strict=True))
 
 
 def _digest(file: Path) -> str:

@@ -35,14 +35,12 @@ def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
     A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same
     frequency.
     """
-    names, percentiles = pair_names(ranking), ranking["percentile"]
-    held_out = names.isin(list(heldout))
-    return {
-        *names[
-            ~held_out
-            & percentiles.between(percentiles[held_out].min(), percentiles[held_out].max())
-        ]
-    }
+    names = pair_names(ranking)
+    is_held_out = names.isin(list(heldout))
+    percentiles = ranking["percentile"]
+    lowest = percentiles[is_held_out].min()
+    highest = percentiles[is_held_out].max()
+    return {*names[~is_held_out & percentiles.between(lowest, highest)]}
 
 
 def read_heldout(path: str | Path) -> list[str]:
@@ -59,17 +57,15 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
     pairs = f"The {len(heldout['pairs'])} held-out pairs"
     if heldout["source"] != "drawn":
         sources = {"published": "those of a published split", "config": "listed in the config"}
-        how = sources.get(
-            heldout["source"], "those that the division by divergence keeps from train"
-        )
-        return f"{pairs} are {how}."
+        by_division = "those that the division by divergence keeps from train"
+        return f"{pairs} are {sources.get(heldout['source'], by_division)}."
     low, high = heldout["window"]
     fraction = (
         f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
     )
     if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:
-        why = ", chosen by what the captions permit" if "chosen" in heldout else ""
-        return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}{why}."
+        reason = ", chosen by what the captions permit" if "chosen" in heldout else ""
+        return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}{reason}."
     return (
         f"{pairs} follow the paper's rule ({fraction}) with our own draw (seed "
         f"{heldout['seed']}): scores cannot be"

@@ -16,8 +16,8 @@ REMEDY = "correct the name, or download it on a machine with internet (docs/clus
 
 
 @contextmanager
-def hub(what: str) -> Iterator[None]:
-    """Turn any failure to load ``what`` from the Hub into a UserError."""
+def hub(name: str) -> Iterator[None]:
+    """Turn any failure to load a model or a file ``name`` from the Hub into a UserError."""
     try:
         yield
     except UserError:
@@ -25,7 +25,7 @@ def hub(what: str) -> Iterator[None]:
     except Exception as error:  # the libraries raise many kinds
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
         raise UserError(
-            f"{what}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}"
+            f"{name}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}"
         ) from error
 
 
@@ -43,12 +43,14 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> P
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without
     asking the Hub.
     """
-    if cached := _cached(model, names, revision):
+    cached = _cached(model, names, revision)
+    if cached:
         return cached
     check_hub_file(model, names)  # immediate, where a download is retried for long
     for name in names:
         log.info("%s: looking for %s on the Hub", model, name)
-        if (file := hub_folder(model, [name], revision) / name).is_file():
+        file = hub_folder(model, [name], revision) / name
+        if file.is_file():
             return file
     wanted = " or ".join(names)
     raise UserError(
@@ -71,5 +73,6 @@ def _cached(model: str, names: Sequence[str], revision: str | None) -> Path | No
     from huggingface_hub import try_to_load_from_cache
 
     with hub(model):
-        places = [try_to_load_from_cache(model, name, revision=revision) for name in names]
-    return next((Path(place) for place in places if isinstance(place, str)), None)
+        paths = [try_to_load_from_cache(model, name, revision=revision) for name in names]
+    # Otherwise None, or a mark that the Hub is known to lack the file.
+    return next((Path(path) for path in paths if isinstance(path, str)), None)

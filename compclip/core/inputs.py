@@ -74,14 +74,14 @@ def checked(function: F) -> F:
             return read(*args, **kwargs)
         except ValidationError as error:
             fault = error.errors()[0]
-        where, *rows = fault["loc"]
-        name = names[where] if isinstance(where, int) else where
-        is_own = fault["type"] == "value_error"
-        got = (
-            "" if is_own else f", got {type(fault['input']).__name__} {ascii(fault['input'])[:40]}"
-        )
+        argument, *rows = fault["loc"]
+        name = names[argument] if isinstance(argument, int) else argument
         row = "".join(f"{row}: " for row in rows if isinstance(row, int))
-        raise UserError(f"{name}: {row}{fault['msg'].removeprefix('Value error, ')}{got}")
+        message = fault["msg"].removeprefix("Value error, ")
+        # Our own messages, raised as ValueErrors, contain the value.
+        if fault["type"] != "value_error":
+            message += f", got {type(fault['input']).__name__} {ascii(fault['input'])[:40]}"
+        raise UserError(f"{name}: {row}{message}")
 
     return cast("F", call)
 
@@ -92,7 +92,7 @@ def need(holds: object, fault: str) -> None:
         raise ValueError(fault)
 
 
-def refuse(is_bad: Any, values: Any, expected: str, where: str = "", first: int = 0) -> None:
+def refuse(is_bad: Any, values: Any, expected: str, prefix: str = "", first: int = 0) -> None:
     """Raise ValueError with the first of ``values`` that ``is_bad``, and its row; ``first``: the
     number of row 0.
     """
@@ -100,8 +100,8 @@ def refuse(is_bad: Any, values: Any, expected: str, where: str = "", first: int 
     if is_bad.any():
         row, *column = np.argwhere(is_bad)[0].tolist()
         value = ascii(np.asarray(values).item(row, *column))[:40]
-        place = f"row {first + row}" + "".join(f", column {each}" for each in column)
-        raise ValueError(f"{where}{place}: expected {expected}, got {value}")
+        position = f"row {first + row}" + "".join(f", column {number}" for number in column)
+        raise ValueError(f"{prefix}{position}: expected {expected}, got {value}")
 
 
 def read_numbers(
@@ -120,21 +120,17 @@ def read_numbers(
     try:
         if hasattr(values, "detach"):  # a tensor; torch is not imported here
             values = values.detach().cpu()
-            # numpy has no bfloat16
-            values = (
-                values.float()
-                if values.is_floating_point() and values.element_size() < 4
-                else values
-            )
+            # numpy has no bfloat16.
+            if values.is_floating_point() and values.element_size() < 4:
+                values = values.float()
         array = np.asarray(values)
         if array.dtype == object and isinstance(values, pd.Series | pd.DataFrame | ExtensionArray):
             # Nullable numbers or Arrow's.
             are_numbers = all(dtype.kind in kinds for dtype in pd.DataFrame(values).dtypes)
             array = values.to_numpy(float, na_value=np.nan) if are_numbers else array
     except Exception as error:  # of another library's array
-        raise ValueError(
-            f"not an array of numbers ({' '.join(str(error).split())[:80]})"
-        ) from error
+        reason = " ".join(str(error).split())[:80]
+        raise ValueError(f"not an array of numbers ({reason})") from error
     need(array.dtype.kind in kinds, f"expected an array of real numbers, got {array.dtype}")
     need(not np.ma.is_masked(values), "an array with masked values; give only the others")
     need(
@@ -160,9 +156,8 @@ def read_vectors(value: Any) -> Any:
     """Return a tensor (n, d) of floats as it is, without reading its values, which would wait for a
     GPU.
     """
-    is_tensor = (
-        hasattr(value, "detach") and value.is_floating_point() and value.ndim == 2 and value.numel()
-    )
+    is_floats = hasattr(value, "detach") and value.is_floating_point()
+    is_tensor = is_floats and value.ndim == 2 and value.numel()
     need(is_tensor, "expected a tensor of floats (n, d); convert an array by torch.from_numpy")
     need(value.element_size() > 1, f"expected at least 16 bits per number, got {value.dtype}")
     return value
@@ -190,14 +185,11 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
     is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
-    need(
-        is_list and not isinstance(value, str | bytes),
-        f"expected a list, such as [{ascii(value)[:40]}]",
-    )
+    is_text = isinstance(value, str | bytes)
+    need(is_list and not is_text, f"expected a list, such as [{ascii(value)[:40]}]")
     values = value.tolist() if hasattr(value, "tolist") else list(value)
-    need(
-        isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]"
-    )  # not an array of 0 dimensions
+    # An array of 0 dimensions gives a number.
+    need(isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]")
     return values
 
 
@@ -206,11 +198,9 @@ def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.S
     lost leading zeros.
     """
     refuse(values.isna() & (not missing), values, "an id", column)
-    kind = (
-        "string"
-        if values.dtype == "str"
-        else pd.api.types.infer_dtype(values.astype(object), skipna=True)
-    )
+    kind = "string"
+    if values.dtype != "str":
+        kind = pd.api.types.infer_dtype(values.astype(object), skipna=True)
     if kind == "integer":
         return values.astype("str")
     need(kind in ("string", "empty"), f"{column}ids are {kind}, not texts; {AS_TEXT}")
@@ -223,10 +213,10 @@ def suspects(values: pd.Series) -> Iterable[tuple[Any, Any]]:
     missing.
     """
     values = values.reset_index(drop=True).dropna()
-    if values.dtype == "str":  # without lone surrogates; Arrow searches ten times as fast as a loop
-        values = values[
-            ~values.str.contains(VISIBLE.pattern) | values.str.contains(CONTROL.pattern)
-        ]
+    # This type has no lone surrogates, and Arrow searches ten times as fast as a loop.
+    if values.dtype == "str":
+        is_blank = ~values.str.contains(VISIBLE.pattern)
+        values = values[is_blank | values.str.contains(CONTROL.pattern)]
     return values.items()
 
 
@@ -281,17 +271,18 @@ def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any
     for name, column in columns.columns.items():
         if name not in table or table.empty:  # columns without rows have no type
             continue
-        given, where = table[name], f"column {name}: "
-        values = as_dtype(given, column.dtype)
-        if values is not given:
+        prefix = f"column {name}: "
+        original = table[name]
+        values = as_dtype(original, column.dtype)
+        if values is not original:
             table = table.assign(**{name: values})
         if name in ("image_id", "class_id"):
-            table = table.assign(**{name: read_ids(values, where, column.nullable)})
+            table = table.assign(**{name: read_ids(values, prefix, column.nullable)})
         elif column.dtype == "int64":
-            table = table.assign(**{name: read_counts(values, where)})
+            table = table.assign(**{name: read_counts(values, prefix)})
         else:
-            need(not column.fault(values), f"{where}{column.fault(values)}")
-            check_texts(suspects(values) if column.dtype == "str" else (), where)
+            need(not column.fault(values), f"{prefix}{column.fault(values)}")
+            check_texts(suspects(values) if column.dtype == "str" else (), prefix)
     repeat = columns.repeat(table)
     need(not repeat, repeat or "")
     return table
@@ -332,9 +323,8 @@ def plain(image_id: str) -> str:
     return image_id.removesuffix(".0").lstrip("0")
 
 
-def require_joined(reference: Any, other: str, **tables: Any) -> None:
-    """Raise UserError unless images, and captions, of tables are among those of a reference, which
-    ``other`` names.
+def require_joined(reference: Any, reference_name: str, **tables: Any) -> None:
+    """Raise UserError unless images, and captions, of tables are among those of a reference.
 
     Blocks, and arguments that are None, pass.
     """
@@ -351,10 +341,8 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         # 4 may be what a program made of 0004.
         is_number = first["image_id"].map(plain).isin(reference["image_id"].map(plain)).any()
         remedy = AS_TEXT if is_number else "give tables of the same captions"
-        fault = (
-            f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the "
-            f"first {is_apart.argmax()}"
-        )
+        count = f"{is_apart.sum()} rows, the first {is_apart.argmax()}"
+        fault = f"{first[key].to_dict('list')} not among the {reference_name}: {count}"
         raise UserError(f"{name}: {fault}; {remedy}")
 
 
@@ -364,33 +352,35 @@ def require_stated(name: str, pairs: pd.DataFrame, captions: pd.DataFrame) -> No
     """
     texts = pairs[CAPTION_KEY].merge(captions, how="left")["text"].tolist()
     ends = pairs[["adjective_start", "adjective_end", "noun_start", "noun_end"]].to_numpy()
-    meaning = dict[str, str]()
+    adjective_of_word: dict[str, str] = {}
     rows = zip(texts, pairs["adjective"].tolist(), ends.tolist(), strict=True)
-    for row, (caption, adjective, places) in enumerate(rows):
-        word = caption[places[0] : places[1]]
-        is_stated = meaning.setdefault(word.lower(), adjective) == adjective and max(places) <= len(
-            caption
-        )
-        inside = [place for place in places if 0 < place < len(caption)]
-        if not is_stated or any(caption[place - 1 : place + 1].isalnum() for place in inside):
-            fault = (
-                f"row {row}: {adjective!a} is not at {places[:2]} of its caption, which has "
-                f"{word!a}"
-            )
-            require(
-                is_stated and _at_words(caption, places),
-                name,
-                fault,
-                "give the pairs of these captions",
-            )
+    for row, (caption, adjective, offsets) in enumerate(rows):
+        word = caption[offsets[0] : offsets[1]]
+        is_same = adjective_of_word.setdefault(word.lower(), adjective) == adjective
+        is_stated = is_same and max(offsets) <= len(caption)
+        # The slow check only where an offset may be inside a word.
+        if not is_stated or _is_inside_word(caption, offsets):
+            position = f"{adjective!a} is not at {offsets[:2]} of its caption"
+            fault = f"row {row}: {position}, which has {word!a}"
+            is_at_words = is_stated and _at_words(caption, offsets)
+            require(is_at_words, name, fault, "give the pairs of these captions")
 
 
-def _at_words(caption: str, places: list[int]) -> bool:
-    """Return whether places are, in turn, starts and ends of words of a text as it is read."""
+def _is_inside_word(caption: str, offsets: list[int]) -> bool:
+    inside = [offset for offset in offsets if 0 < offset < len(caption)]
+    return any(caption[offset - 1 : offset + 1].isalnum() for offset in inside)
+
+
+def _at_words(caption: str, offsets: list[int]) -> bool:
+    """Return whether offsets are, in turn, starts and ends of words of a text as it is read."""
     read = normalize(caption)
-    words = [read.given(*word.span()) for word in re.finditer(r"\w+", read.text)]
-    starts = {start for start, _ in words}
-    return starts.issuperset(places[::2]) and {end for _, end in words}.issuperset(places[1::2])
+    starts = set()
+    ends = set()
+    for word in re.finditer(r"\w+", read.text):
+        start, end = read.given(*word.span())
+        starts.add(start)
+        ends.add(end)
+    return starts.issuperset(offsets[::2]) and ends.issuperset(offsets[1::2])
 
 
 def require_length(size: int, unit: str, **arrays: Any) -> None:

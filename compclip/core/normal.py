@@ -123,7 +123,7 @@ def normalize(text: str) -> Normalized:
     """
     if not _UNUSUAL.search(text):
         return Normalized(text)
-    spans = [(place, place + 1) for place in range(len(text))]
+    spans = [(offset, offset + 1) for offset in range(len(text))]
     kinds = set[str]()
     for kind, pattern, replacement in _RULES:
         matches = list(re.finditer(pattern, text))

@@ -40,26 +40,29 @@ class Interface(BaseModel):
         """Return what a module defines; UserError names what is unknown, missing or of a wrong
         type.
         """
-        nodes = list(ast.walk(ast.parse(inspect.getsource(module))))
-        imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-        read = {
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
-        unread = {
-            name for name in vars(module).keys() - imported - read if not name.startswith("_")
-        }
-        names = {*cls.model_fields, *unread}
+        # Names that the module imports or reads itself need not be known to compclip.
+        used = _used_names(module)
+        unused = {name for name in vars(module).keys() - used if not name.startswith("_")}
+        names = {*cls.model_fields, *unused}
         defined = {key: value for key, value in vars(module).items() if key in names}
         for key, value in defined.items():
             if key in ARGUMENTS and inspect.isfunction(value):
-                takes = (
-                    f"{key}: expected a function of {ARGUMENTS[key]} positional arguments "
-                    "that returns its result"
-                )
-                require(_takes(value, ARGUMENTS[key]), module.__name__, takes, "correct it")
+                number = ARGUMENTS[key]
+                expected = f"a function of {number} positional arguments that returns its result"
+                is_right = _takes(value, number)
+                require(is_right, module.__name__, f"{key}: expected {expected}", "correct it")
         return validated(cls, defined, module.__name__)
+
+
+def _used_names(module: ModuleType) -> set[str]:
+    """Return the names that a module imports or reads."""
+    names = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+    return names
 
 
 def _takes(function: FunctionType, number: int) -> bool:
@@ -67,8 +70,8 @@ def _takes(function: FunctionType, number: int) -> bool:
     it is called.
     """
     arguments = inspect.getfullargspec(function)
-    least = len(arguments.args) - len(arguments.defaults or ())
-    can_take = least <= number and (arguments.varargs or number <= len(arguments.args))
+    required = len(arguments.args) - len(arguments.defaults or ())
+    can_take = required <= number and (arguments.varargs or number <= len(arguments.args))
     is_lazy = inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
     return bool(can_take) and not is_lazy
 
@@ -77,19 +80,16 @@ def _takes(function: FunctionType, number: int) -> bool:
 def available(package: str) -> tuple[str, ...]:
     """Return the names of the modules in ``package``, sorted."""
     folder = importlib.import_module(package).__path__
-    return tuple(
-        sorted(module.name for module in iter_modules(folder) if not module.name.startswith("_"))
-    )
+    names = [module.name for module in iter_modules(folder)]
+    return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
 def unknown(package: str, name: str) -> str:
     """Return an error for an unknown module ``name`` of ``package``, "" if the module exists."""
-    known = available(package)
-    return (
-        ""
-        if name in known
-        else f"unknown {name!r}; {nearest(name, known)}allowed: {', '.join(known)}"
-    )
+    names = available(package)
+    if name in names:
+        return ""
+    return f"unknown {name!r}; {nearest(name, names)}allowed: {', '.join(names)}"
 
 
 def load(package: str, name: str) -> ModuleType:

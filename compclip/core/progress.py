@@ -17,7 +17,9 @@ class Progress:
     """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``."""
 
     def __init__(self, total: int | None, unit: str) -> None:
-        self.total, self.unit, self.done = total, unit, 0
+        self.total = total
+        self.unit = unit
+        self.done = 0
         self.started = self.logged = time.monotonic()
         self.bar = None
         if sys.stderr.isatty() and UNDER_RUN not in os.environ:

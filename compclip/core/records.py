@@ -10,7 +10,6 @@ with the reason, in artifacts.
 import ast
 import csv
 import errno
-import logging
 import math
 import os
 import re
@@ -113,61 +112,87 @@ def record_blocks(
     if not path.exists():
         raise UserError(no_such(path))
     suffix = "" if path.is_dir() else path.suffix.lower()
-    require(
-        path.is_dir() or suffix in FORMATS,
-        path,
-        f"unknown format {suffix!r}",
-        f"allowed: {', '.join(FORMATS)}",
-    )
+    is_format = path.is_dir() or suffix in FORMATS
+    formats = ", ".join(FORMATS)
+    require(is_format, path, f"unknown format {suffix!r}", f"allowed: {formats}")
     readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
-    given, rows = readers.get(suffix, _csv)(path, suffix)
-    if len(set(given)) < len(given):
-        duplicate = next(name for name in given if given.count(name) > 1)
-        raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
-    shown = ", ".join(map(repr, given[:20]))[:400] or "none"
-    source_of: dict[str, str] = {}
-    for name in (*required, *optional):
-        names = (known_as or {}).get(name, (name,))
-        present = [other for other in names if other in given]
-        fault = f"no column {names[0]!r}; {nearest(names[0], given)}its columns: {shown}"
-        require(present or name not in required, path, fault)
-        source_of |= {name: present[0]} if present else {}
-    for name in sorted({*given}.difference(source_of.values())):
-        meant = nearest(name, {*optional}.difference(source_of))
-        level = logging.WARNING if meant else logging.INFO
-        log.log(
-            level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else ""
-        )
-    cells, bad = list[list[str | None]](), list[str]()
-    for place, row in rows:
+    columns, rows = readers.get(suffix, _csv)(path, suffix)
+    sources = _sources(path, columns, required, optional, known_as or {})
+    _log_unused(path, columns, optional, sources)
+    texts: list[list[str | None]] = []
+    bad_rows: list[str] = []
+    for where, row in rows:
         try:
             if isinstance(row, str):
                 raise ValueError(row)
-            values = {name: row.get(source) for name, source in source_of.items()}
-            for each in _spread(values, several):
-                cells.append([place, *(_as_text(name, value) for name, value in each.items())])
+            values = {name: row.get(source) for name, source in sources.items()}
+            for cells in _spread(values, several):
+                texts.append([where, *(_as_text(name, cell) for name, cell in cells.items())])
             if changed_ids is not None:
-                changed_ids += [
-                    f"{place}: {name} {value!a}"
-                    for name, value in values.items()
-                    if name.endswith("_id") and INVISIBLE.search(str(value))
-                ]
+                changed_ids += _ids_with_invisible(where, values)
         except ValueError as error:
-            bad.append(f"{place}: {error}")
-        if len(cells) + len(bad) >= size:
-            yield pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
-            cells, bad = [], []
-    yield pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
+            bad_rows.append(f"{where}: {error}")
+        if len(texts) + len(bad_rows) >= size:
+            yield pd.DataFrame(texts, columns=["where", *sources], dtype=object), bad_rows
+            texts = []
+            bad_rows = []
+    yield pd.DataFrame(texts, columns=["where", *sources], dtype=object), bad_rows
+
+
+def _sources(
+    path: Path,
+    columns: Sequence[str],
+    required: Sequence[str],
+    optional: Sequence[str],
+    known_as: Mapping[str, Sequence[str]],
+) -> dict[str, str]:
+    """Return the column of the file that has each wanted column's values."""
+    if len(set(columns)) < len(columns):
+        duplicate = next(name for name in columns if columns.count(name) > 1)
+        raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
+    shown = ", ".join(map(repr, columns[:20]))[:400] or "none"
+    sources: dict[str, str] = {}
+    for name in (*required, *optional):
+        names = known_as.get(name, (name,))
+        present = [alias for alias in names if alias in columns]
+        hint = nearest(names[0], columns)
+        fault = f"no column {names[0]!r}; {hint}its columns: {shown}"
+        require(present or name not in required, path, fault)
+        if present:
+            sources[name] = present[0]
+    return sources
+
+
+def _log_unused(
+    path: Path, columns: Sequence[str], optional: Sequence[str], sources: Mapping[str, str]
+) -> None:
+    """Name the columns that are not read; a warning if one may be a misspelled optional column."""
+    for name in sorted({*columns}.difference(sources.values())):
+        hint = nearest(name, {*optional}.difference(sources))
+        if hint:
+            log.warning("%s: column %r is not used; %s", path, name, hint.strip())
+        else:
+            log.info("%s: column %r is not used", path, name)
+
+
+def _ids_with_invisible(where: str, values: Mapping[str, Any]) -> list[str]:
+    """Return a line for each id with invisible characters, which ``_as_text`` removes."""
+    return [
+        f"{where}: {name} {value!a}"
+        for name, value in values.items()
+        if name.endswith("_id") and INVISIBLE.search(str(value))
+    ]
 
 
 def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return a row for each value of a list in column ``name``; the row itself if there is no
     list.
     """
-    listed = _listed(row.get(name))
-    return (
-        [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
-    )
+    values = _listed(row.get(name))
+    if not isinstance(values, list):
+        return [row]
+    # Of an empty list, a row without a value remains, to be named.
+    return [row | {name: value} for value in values or [None]]
 
 
 def _listed(cell: Any) -> Any:
@@ -178,11 +203,8 @@ def _listed(cell: Any) -> Any:
         return cell
     with suppress(ValueError, SyntaxError):
         if _PRINTED.fullmatch(cell.strip()):
-            texts = [
-                ast.literal_eval(literal)
-                for literal in _LITERALS.findall(cell)
-                if literal[0] in "'\""
-            ]
+            literals = [found for found in _LITERALS.findall(cell) if found[0] in "'\""]
+            texts = map(ast.literal_eval, literals)
             # JSON writes some characters as two surrogates.
             return [text.encode("utf-16", "surrogatepass").decode("utf-16") for text in texts]
     if _NESTED.fullmatch(cell.strip()):
@@ -199,11 +221,11 @@ def _lines(path: Path) -> Iterator[str]:
     require_regular(path)
     with path.open("rb") as opened:
         first = opened.readline(2 * limits.CELL)
-    require(
-        b"\0" not in first[:4], path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8"
-    )
+    is_utf8 = b"\0" not in first[:4]
+    require(is_utf8, path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8")
+    newline = "\n" if first.endswith(b"\n") else ""
     try:
-        with path.open(encoding="utf-8-sig", newline="\n" if first.endswith(b"\n") else "") as file:
+        with path.open(encoding="utf-8-sig", newline=newline) as file:
             for line in file:
                 yield re.sub("\r(?!\n|\\Z)", " ", line.lstrip("\ufeff"))
     except UnicodeDecodeError:
@@ -215,18 +237,25 @@ def _token_lines(path: Path, suffix: str) -> Table:
     """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed,
     with a header.
     """
-    names, head = ["image_id", "caption_id", "caption"], next(_lines(path), "")
-    if "#" not in head and any(sign in head for sign in CELL_SEPARATORS[suffix]):
+    header = next(_lines(path), "")
+    has_separator = any(separator in header for separator in CELL_SEPARATORS[suffix])
+    if "#" not in header and has_separator:
         return _csv(path, suffix)
-    texts = (line.rstrip("\r\n") for line in _lines(path))
-    lines = ((number, TOKEN_LINE.fullmatch(text)) for number, text in enumerate(texts, 1) if text)
-    return names, (
-        (
-            f"line {number}",
-            dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption",
-        )
-        for number, match in lines
-    )
+    return ["image_id", "caption_id", "caption"], _token_rows(path)
+
+
+def _token_rows(path: Path) -> Iterator[PlacedRow]:
+    for number, line in enumerate(_lines(path), 1):
+        text = line.rstrip("\r\n")
+        if not text:
+            continue
+        match = TOKEN_LINE.fullmatch(text)
+        if match:
+            image_id, caption_id, caption = match.groups()
+            row = {"image_id": image_id, "caption_id": caption_id, "caption": caption}
+            yield f"line {number}", row
+        else:
+            yield f"line {number}", "not id#number<TAB>caption"
 
 
 def is_count(values: pd.Series) -> pd.Series:
@@ -241,7 +270,8 @@ def _as_text(name: str, value: Any) -> str | None:
         ValueError: the cell is not a text, or a number that may have lost digits.
     """
     if isinstance(value, str):
-        if control := NOT_TEXT.search(value):
+        control = NOT_TEXT.search(value)
+        if control:
             raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
         return tidy_id(value) if name.endswith("_id") else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -262,35 +292,42 @@ def _csv(path: Path, suffix: str) -> Table:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty
     cells.
     """
-    head, signs = next(_lines(path), ""), CELL_SEPARATORS[suffix]
-    rows = _csv_rows(path, next((sign for sign in signs if sign in head), signs[0]))
-    header = [tidy_id(name) for name in next(rows, (1, list[str]()))[1]]
-    fault = f"values, the header has {len(header)} columns"
-    return header, (
-        (
-            f"line {line}",
-            dict(zip(header, row, strict=True))
-            if len(row) == len(header)
-            else f"{len(row)} {fault}",
-        )
-        for line, row in rows
-    )
+    first_line = next(_lines(path), "")
+    separators = CELL_SEPARATORS[suffix]
+    # The header decides: captions may contain the other separators.
+    present = [separator for separator in separators if separator in first_line]
+    rows = _csv_rows(path, (present or separators)[0])
+    _, names = next(rows, (1, []))
+    columns = [tidy_id(name) for name in names]
+    return columns, _named_cells(columns, rows)
+
+
+def _named_cells(
+    columns: Sequence[str], rows: Iterable[tuple[int, list[str]]]
+) -> Iterator[PlacedRow]:
+    for line, cells in rows:
+        if len(cells) == len(columns):
+            yield f"line {line}", dict(zip(columns, cells, strict=True))
+        else:
+            fault = f"{len(cells)} values, the header has {len(columns)} columns"
+            yield f"line {line}", fault
 
 
 def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
     """Return the next row, None at the end; the limit of a cell is one of the process, which has
     its own again.
     """
-    before = csv.field_size_limit(limits.CELL)
+    limit_of_process = csv.field_size_limit(limits.CELL)
     try:
         return next(reader, None)
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_of_process)
 
 
 def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each with its first line."""
-    reader, line = csv.reader(_lines(path), delimiter=separator, strict=True), 1
+    reader = csv.reader(_lines(path), delimiter=separator, strict=True)
+    line = 1
     try:
         for row in iter(lambda: _next_row(reader), None):
             if row:
@@ -325,12 +362,12 @@ def check_expansion(path: Path) -> None:
         numbers = product(range(metadata.num_row_groups), range(metadata.num_columns))
         chunks = [metadata.row_group(group).column(column) for group, column in numbers]
         fixed = [chunk for chunk in chunks if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"]
-        require(
-            not fixed, path, "has values of a fixed number of bytes, which no table of compclip has"
-        )
-        size = sum(
-            max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values) for chunk in chunks
-        )
+        fault = "has values of a fixed number of bytes, which no table of compclip has"
+        require(not fixed, path, fault)
+        size = 0
+        for chunk in chunks:
+            # Run lengths: many equal values may take no space in the file.
+            size += max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values)
         require_expansion(path, size)
         texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
         with pq.ParquetFile(path, read_dictionary=texts) as file:
@@ -350,32 +387,36 @@ def _expanded(values: Any) -> int:
         return compute.sum(lengths.take(values.indices)).as_py() or 0
     # Lists have one array of items, structs have a list of arrays.
     inner = values.flatten() if hasattr(values, "flatten") else []
-    return sum(map(_expanded, inner if isinstance(inner, list) else [inner]))
+    arrays = inner if isinstance(inner, list) else [inner]
+    return sum(map(_expanded, arrays))
 
 
 def _arrow(path: Path, suffix: str) -> Table:
     """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after
     another.
     """
-    files = (
-        [path]
-        if path.is_file()
-        else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
-    )
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for name in DATASETS_FILES for file in path.rglob(name))
     fault = f"a folder without {' and '.join(DATASETS_FILES)}"
     require(files, path, fault, "give a file, or a folder that Hugging Face datasets has written")
     top = path if path.is_dir() else path.parent
-    named = {file.relative_to(top).with_suffix("").as_posix(): file for file in files}
-    columns = dict.fromkeys(
-        name for each in named.items() for name in next(_arrow_batches(*each)).schema.names
-    )
-    return [*columns], (
-        (f"{name}: record {number}" if path.is_dir() else f"record {number}", row)
-        for name, file in named.items()
-        for number, row in enumerate(
-            (row for batch in _arrow_batches(name, file) for row in batch.to_pylist()), 1
-        )
-    )
+    file_by_name = {file.relative_to(top).with_suffix("").as_posix(): file for file in files}
+    columns: dict[str, None] = {}
+    for name, file in file_by_name.items():
+        first_batch = next(_arrow_batches(name, file))
+        columns |= dict.fromkeys(first_batch.schema.names)
+    return [*columns], _arrow_rows(file_by_name, path.is_dir())
+
+
+def _arrow_rows(file_by_name: Mapping[str, Path], is_folder: bool) -> Iterator[PlacedRow]:
+    for name, file in file_by_name.items():
+        prefix = f"{name}: record" if is_folder else "record"
+        number = 0
+        for batch in _arrow_batches(name, file):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{prefix} {number}", row
 
 
 def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
@@ -388,16 +429,15 @@ def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
     begin = 0
     with parquet_faults(path, "write it again", path.suffix[1:].capitalize()):
         for batch in _all_columns(path):
-            for place, column in enumerate(batch.schema):
+            for index, column in enumerate(batch.schema):
                 if _is_image(column):
-                    paths = compute.struct_field(batch[place], "path").cast(arrow.string())
-                    rows = [f"{name}_{number:06d}" for number in range(begin, begin + len(batch))]
-                    paths = compute.coalesce(paths, arrow.array(rows, arrow.string()))
-                    batch = batch.set_column(place, column.name, paths)
+                    paths = compute.struct_field(batch[index], "path").cast(arrow.string())
+                    numbers = range(begin, begin + len(batch))
+                    names = arrow.array([f"{name}_{n:06d}" for n in numbers], arrow.string())
+                    batch = batch.set_column(index, column.name, compute.coalesce(paths, names))
             begin += len(batch)
-            batch = batch.select(
-                [column.name for column in batch.schema if not arrow.types.is_binary(column.type)]
-            )
+            columns = [field for field in batch.schema if not arrow.types.is_binary(field.type)]
+            batch = batch.select([field.name for field in columns])
             batch.validate(full=True)
             yield batch
 
@@ -406,8 +446,10 @@ def _all_columns(path: Path) -> Iterator[arrow.RecordBatch]:
     if path.suffix.lower() == ".parquet":
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             yield arrow.RecordBatch.from_pylist([], file.schema_arrow)
+            # Images' bytes are not read, only their paths.
             columns = [
-                f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow
+                f"{field.name}.path" if _is_image(field) else field.name
+                for field in file.schema_arrow
             ]
             size = 0
             for batch in file.iter_batches(1000, columns=columns, use_threads=False):

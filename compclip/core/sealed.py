@@ -29,9 +29,12 @@ def ending(digest: "hashlib.blake2b") -> bytes:
 def _ending_of(file: BinaryIO, size: int) -> bytes:
     """Return the ending that a file with these next ``size`` bytes must have."""
     digest = seal()
-    while size > 0 and (piece := file.read(min(size, BYTES_PER_READ))):
-        digest.update(piece)
-        size -= len(piece)
+    while size > 0:
+        block = file.read(min(size, BYTES_PER_READ))
+        if not block:
+            break
+        digest.update(block)
+        size -= len(block)
     return ending(digest)
 
 

@@ -50,7 +50,9 @@ class Section(BaseModel):
 def types_in(annotation: Any) -> list[Any]:
     """Return the types that a field's annotation consists of."""
     inner = get_args(annotation)
-    return [kind for part in inner for kind in types_in(part)] if inner else [annotation]
+    if not inner:
+        return [annotation]
+    return [kind for argument in inner for kind in types_in(argument)]
 
 
 def sections_in(annotation: Any) -> list[type[Section]]:

@@ -102,7 +102,8 @@ class Schema:
             if names:
                 return f"{kind} column {', '.join(sorted(map(str, names)))}"
         for name, column in self.columns.items():
-            if fault := column.fault(table[name]):
+            fault = column.fault(table[name])
+            if fault:
                 return f"column {name}: {fault}"
         return self.repeat(table)
 

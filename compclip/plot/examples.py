@@ -38,9 +38,8 @@ class ShownPicture:
     path: str | None  # below the results folder; None if there is no picture
     verdict: str = ""  # the exact score; without a picture, the reason
     hit: bool | None = None  # whether the judge retrieved the caption; None if not scored
-    right: bool | None = (
-        None  # whether the judge chose the prompt's adjective for the pair; None if it could not
-    )
+    # Whether the judge chose the prompt's adjective for the pair; None if it could not.
+    right: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -69,15 +68,17 @@ def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     ``hits`` and ``right`` count the judges that rank the caption and the prompt's own adjective
     first; ``hit`` is their majority, ``expected_top1`` and ``adjective_first`` are means.
     """
-    means = {
-        name: np.mean([table[name] for table in tables], axis=0)
-        for name in ("expected_top1", "adjective_first")
-    }
+    judges = len(tables)
+    merged = tables[0].copy()
+    for name in ("expected_top1", "adjective_first"):
+        merged[name] = np.mean([table[name] for table in tables], axis=0)
     hits = np.sum([table["hit"] for table in tables], axis=0)
-    right = np.sum([table["adjective_first"] > 0.5 for table in tables], axis=0)
-    return tables[0].assign(
-        **means, hits=hits, right=right, judges=len(tables), hit=2 * hits > len(tables)
-    )
+    merged["hits"] = hits
+    # A tie of two adjectives is half a first rank, and not a right choice.
+    merged["right"] = np.sum([table["adjective_first"] > 0.5 for table in tables], axis=0)
+    merged["judges"] = judges
+    merged["hit"] = 2 * hits > judges
+    return merged
 
 
 def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
@@ -87,33 +88,43 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     Spans of the same kind with only spaces between them form one segment.
     """
     segments: list[Segment] = []
-    at = 0
+    position = 0
     for start, end, kind in sorted(set(spans)):
-        if start < at:
+        # Of overlapping spans, the first counts.
+        if start < position:
             continue
-        if segments and segments[-1][1] == kind and text[at:start].isspace():
-            segments[-1] = (segments[-1][0] + text[at:end], kind)
+        between = text[position:start]
+        if segments and segments[-1][1] == kind and between.isspace():
+            words, _ = segments.pop()
+            segments.append((words + text[position:end], kind))
         else:
-            segments += [(text[at:start], ""), (text[start:end], kind)]
-        at = end
-    return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
+            segments.append((between, ""))
+            segments.append((text[start:end], kind))
+        position = end
+    segments.append((text[position:], ""))
+    return [(words, kind) for words, kind in segments if words]
 
 
 def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
     """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
-    manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
-    manifest = manifest.sort_values("draw").drop_duplicates(PROMPT_KEY)
-    made = {}
-    for row in manifest.merge(generated.scores, on=[*PROMPT_KEY, "draw"], how="left").itertuples():
-        known = not pd.isna(row.hit)
-        made[row.split, row.image_id, row.caption_id] = ShownPicture(
-            generated.name,
-            row.path if row.status == "ok" else None,
-            row.status if row.status != "ok" else _verdict(row) if known else "not scored",
-            bool(row.hit) if known else None,
-            2 * row.right > row.judges if known and not pd.isna(row.adjective_first) else None,
-        )
-    return made
+    of_images = generated.manifest["image_id"].isin(images)
+    first_draws = generated.manifest[of_images].sort_values("draw").drop_duplicates(PROMPT_KEY)
+    rows = first_draws.merge(generated.scores, on=[*PROMPT_KEY, "draw"], how="left")
+    return {
+        (row.split, row.image_id, row.caption_id): _picture(row, generated.name)
+        for row in rows.itertuples()
+    }
+
+
+def _picture(row: Any, name: str) -> ShownPicture:
+    """Return a generated image with its verdict, or why there is none."""
+    path = row.path if row.status == "ok" else None
+    # Images of a failed generation, and those that no judge has scored, have no row of scores.
+    if pd.isna(row.hit):
+        return ShownPicture(name, path, row.status if path is None else "not scored")
+    verdict = row.status if path is None else _verdict(row)
+    right = None if pd.isna(row.adjective_first) else 2 * row.right > row.judges
+    return ShownPicture(name, path, verdict, bool(row.hit), right)
 
 
 def _verdict(row: Any) -> str:
@@ -132,10 +143,13 @@ def choose_rows(
 
     ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
     """
-    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id")
-    rank = rows.groupby("pair").cumcount()
-    rank_in_class = rows.groupby([rank, rows["image_id"].map(classes)]).cumcount()
-    return list(rows.iloc[np.lexsort([rank_in_class, rank])[:n]].itertuples())
+    shuffled = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id")
+    # First the first row of each pair, among these the first of each class, and so on.
+    rank = shuffled.groupby("pair").cumcount()
+    row_classes = shuffled["image_id"].map(classes)
+    rank_in_class = shuffled.groupby([rank, row_classes]).cumcount()
+    order = np.lexsort([rank_in_class, rank])
+    return list(shuffled.iloc[order[:n]].itertuples())
 
 
 def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
@@ -144,36 +158,45 @@ def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
 
     ``row`` is of ``tables.SWAPPED``, ``pairs`` are those of all captions.
     """
-    pairs = pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
+    in_caption = (pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)
+    pairs = pairs[in_caption]
     seen: list[Span] = []
     swapped: list[Span] = []
     for change in row.changes:
         seen.append((change["start"], change["end"], "seen"))
         swapped.append((change["new_start"], change["new_end"], "swapped"))
-        nouns = pairs[
-            (pairs["adjective_start"] == change["start"]) & (pairs["noun"] == change["noun"])
-        ]
+        of_adjective = pairs["adjective_start"] == change["start"]
+        nouns = pairs[of_adjective & (pairs["noun"] == change["noun"])]
         for start, end in nouns[["noun_start", "noun_end"]].itertuples(index=False):
-            # Only adjectives and articles before them change, so a noun moves as far as the end of
-            # the change before it.
-            shift = ([0] + [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start])[-1]
+            shift = _shift(row.changes, start)
             seen.append((start, end, "seen"))
             swapped.append((start + shift, end + shift, "swapped"))
     return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
 
 
+def _shift(changes: Sequence[Mapping[str, Any]], start: int) -> int:
+    """Return by how many characters the changes of a caption move a noun that begins at ``start``.
+
+    Only adjectives and articles before them change, so a noun moves as far as the end of the last
+    change before it.
+    """
+    shift = 0
+    for change in changes:
+        if change["end"] <= start:
+            shift = change["new_end"] - change["end"]
+    return shift
+
+
 def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, int], list[Span]]:
     """Return the spans of the held-out pairs in prompts of test_unseen, by image and caption."""
+    key = [*CAPTION_KEY, "pair"]
     named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
+    prompted = named.merge(prompts[key].drop_duplicates(), on=key)
     spans: dict[tuple[str, int], list[Span]] = {}
-    for row in named.merge(
-        prompts[[*CAPTION_KEY, "pair"]].drop_duplicates(), on=[*CAPTION_KEY, "pair"]
-    ).itertuples():
-        words = (
-            (row.adjective_start, row.adjective_end, "unseen"),
-            (row.noun_start, row.noun_end, "unseen"),
-        )
-        spans.setdefault((row.image_id, row.caption_id), []).extend(words)
+    for row in prompted.itertuples():
+        of_caption = spans.setdefault((row.image_id, row.caption_id), [])
+        of_caption.append((row.adjective_start, row.adjective_end, "unseen"))
+        of_caption.append((row.noun_start, row.noun_end, "unseen"))
     return spans
 
 
@@ -189,38 +212,53 @@ def choose_examples(
     swapped: pd.DataFrame,
 ) -> tuple[list[ShownExample], list[ShownExample]]:
     """Return at most ``n`` swapped examples, and unseen ones, from tables of ``core.tables``."""
-    classes = dict(
-        zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True)
-    )
+    classes = _classes(captions)
     prompts = prompts.drop_duplicates(PROMPT_KEY)
-    drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
-    chosen = choose_rows(
-        swapped.merge(drawn["test_swapped"][CAPTION_KEY], on=CAPTION_KEY), classes, n, stream
-    )
-    unseen = drawn["test_unseen"].dropna(subset="pair")
-    others = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
-    shown = {row.image_id for row in [*chosen, *others]}
+    prompts_by_split = {split: prompts[prompts["split"] == split] for split in TESTS}
+    prompted_swaps = swapped.merge(prompts_by_split["test_swapped"][CAPTION_KEY], on=CAPTION_KEY)
+    swapped_rows = choose_rows(prompted_swaps, classes, n, stream)
+    unseen = prompts_by_split["test_unseen"].dropna(subset="pair")
+    unseen_rows = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
+    shown = {row.image_id for row in [*swapped_rows, *unseen_rows]}
     pairs = pairs[pairs["image_id"].isin(shown)]
     paths = images.set_index("image_id")["path"].dropna()
+    pictures = [made_of(generator, shown) for generator in generated]
     # Generators that serve all splits come first, so that each generator's pictures are in one
     # column.
-    made = [made_of(each, shown) for each in generated]
-    made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
-
-    def example(row: Any, texts: Mapping[str, list[Segment]]) -> ShownExample:
-        path = paths.get(row.image_id)
-        real, written = (
-            ShownPicture("real image", path, "" if path else "no file"),
-            list[ShownCaption](),
-        )
-        for split, segments in texts.items():
-            prompt = (split, row.image_id, row.caption_id)
-            pictures = [of_generator[prompt] for of_generator in made if prompt in of_generator]
-            written.append(ShownCaption(split.removeprefix("test_"), segments, pictures))
-        return ShownExample(row.image_id, pair_words(row.pair), real, written)
-
+    pictures.sort(key=_served_splits, reverse=True)
     spans = pair_spans(unseen, pairs)
-    return [example(row, swapped_segments(row, pairs)) for row in chosen], [
-        example(row, {"test_unseen": mark(row.text, spans[row.image_id, row.caption_id])})
-        for row in others
+    swapped_examples = [
+        _example(row, swapped_segments(row, pairs), paths, pictures) for row in swapped_rows
     ]
+    unseen_examples = []
+    for row in unseen_rows:
+        segments = mark(row.text, spans[row.image_id, row.caption_id])
+        unseen_examples.append(_example(row, {"test_unseen": segments}, paths, pictures))
+    return swapped_examples, unseen_examples
+
+
+def _classes(captions: pd.DataFrame) -> dict[str, str]:
+    """Return the class of each image; an image without one is its own class."""
+    classes = captions["class_id"].fillna(captions["image_id"])
+    return dict(zip(captions["image_id"], classes, strict=True))
+
+
+def _served_splits(pictures: Made) -> int:
+    return len({split for split, _, _ in pictures})
+
+
+def _example(
+    row: Any,
+    segments_by_split: Mapping[str, list[Segment]],
+    paths: pd.Series,
+    pictures: Sequence[Made],
+) -> ShownExample:
+    """Return an image with its captions and, for each of these, the generators' pictures."""
+    path = paths.get(row.image_id)
+    real = ShownPicture("real image", path, "" if path else "no file")
+    shown_captions = []
+    for split, segments in segments_by_split.items():
+        prompt = (split, row.image_id, row.caption_id)
+        of_prompt = [by_prompt[prompt] for by_prompt in pictures if prompt in by_prompt]
+        shown_captions.append(ShownCaption(split.removeprefix("test_"), segments, of_prompt))
+    return ShownExample(row.image_id, pair_words(row.pair), real, shown_captions)

@@ -31,10 +31,8 @@ from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3
 # The elements of an SVG in which ``drawing.save`` writes title and description.
-NAMING_ELEMENTS = (
-    ".//{http://www.w3.org/2000/svg}title",
-    ".//{http://purl.org/dc/elements/1.1/}description",
-)
+TITLE_ELEMENT = ".//{http://www.w3.org/2000/svg}title"
+DESCRIPTION_ELEMENT = ".//{http://purl.org/dc/elements/1.1/}description"
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,11 @@ class PageSection:
 
 def data_uri(raw: bytes) -> str:
     """Return a PNG, JPEG or SVG file as a data URI."""
-    kind = (
-        "png"
-        if raw.startswith(b"\x89PNG")
-        else "jpeg"
-        if raw.startswith(b"\xff\xd8")
-        else "svg+xml"
-    )
+    kind = "svg+xml"
+    if raw.startswith(b"\x89PNG"):
+        kind = "png"
+    elif raw.startswith(b"\xff\xd8"):
+        kind = "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
@@ -85,10 +81,8 @@ def render(template: str, context: Mapping[str, Any]) -> str:
 
 def title_and_description(svg: bytes) -> tuple[str, str]:
     """Return the title and the description with which ``drawing.save`` wrote a figure."""
-    title, description = (
-        ElementTree.fromstring(svg).findtext(element, "") for element in NAMING_ELEMENTS
-    )
-    return title, description
+    root = ElementTree.fromstring(svg)
+    return root.findtext(TITLE_ELEMENT, ""), root.findtext(DESCRIPTION_ELEMENT, "")
 
 
 def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
@@ -101,8 +95,10 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
     for file in files:
         raw = file.read_bytes()
         title, description = title_and_description(raw)
-        sides = ElementTree.fromstring(raw).get("viewBox", "0 0 1 1").split()[2:]
-        width, height = (round(PIXELS_IN_POINT * float(side)) for side in sides)
+        # viewBox="x y width height", in points
+        view_box = ElementTree.fromstring(raw).get("viewBox", "0 0 1 1").split()
+        width = round(PIXELS_IN_POINT * float(view_box[2]))
+        height = round(PIXELS_IN_POINT * float(view_box[3]))
         link = f"figures/{quote(file.name)}"
         shown.append(
             {
@@ -127,9 +123,11 @@ def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
     ids with headings.
     """
     headings = []
-    for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
-        html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)
-        headings.append((f"part-{n}", html_text.unescape(text)))
+    for number, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
+        anchor = f"part-{number}"
+        # Only the first: two headings may have the same text.
+        html = html.replace(f"<h3>{text}</h3>", f'<h2 id="{anchor}">{text}</h2>', 1)
+        headings.append((anchor, html_text.unescape(text)))
     return Markup(html), headings
 
 

@@ -41,7 +41,11 @@ class View:
 
     @property
     def markdown(self) -> str:
-        cells = [[name, *(str(cell or NONE) for cell in cells)] for name, cells in self.lines]
-        aligned = ["left", *["right"] * len(self.columns)]
-        table = pd.DataFrame(cells, columns=[self.head, *self.columns])
-        return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
+        table = pd.DataFrame(map(_texts, self.lines), columns=[self.head, *self.columns])
+        alignment = ["left"] + ["right"] * len(self.columns)
+        # Numbers are formatted already.
+        return table.to_markdown(index=False, colalign=alignment, disable_numparse=True)
+
+
+def _texts(line: Line) -> list[str]:
+    return [line.name, *(str(cell or NONE) for cell in line.cells)]

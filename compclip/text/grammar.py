@@ -15,12 +15,15 @@ from compclip.text import LEXICONS
 
 def _read(content: Any) -> Any:
     """Return the set of words in a text or in several; of a table, a set for each key."""
+    if isinstance(content, str):
+        return frozenset(content.split())
     if isinstance(content, dict):
-        return {
-            word: _read(sentence) for words, sentence in content.items() for word in words.split()
-        }
-    sentences = [content] if isinstance(content, str) else content
-    return frozenset().union(*(s.split() if isinstance(s, str) else _read(s) for s in sentences))
+        # A key may list several words with the same entry.
+        table = {}
+        for words, entry in content.items():
+            table.update(dict.fromkeys(words.split(), _read(entry)))
+        return table
+    return frozenset().union(*map(_read, content))
 
 
 _CONTENT = parse_yaml(decode(LEXICONS / "grammar.yaml"))
@@ -43,9 +46,9 @@ def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
     )
 
 
-def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
-    """Return the letters of words in ``scopes``, by the longest phrase at each; ``others``: those
-    of unlisted words.
+def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
+    """Return the letters of words in ``scopes``, by the longest phrase at each; ``unlisted``: those
+    of words that are in no phrase.
 
     The further words of a phrase are `_`.
     """
@@ -55,7 +58,7 @@ def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
         following = words[begin : begin + _LONGEST]
         phrases = ["_".join(following[:length]) for length in range(len(following), 0, -1)]
         phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
-        letter = _LETTERS.get(phrase, others[begin])
+        letter = _LETTERS.get(phrase, unlisted[begin])
         if len(following) > 1 and _is_inverted(words, begin, letters):
             letter = _SUPPOSING
         letters += letter + "_" * phrase.count("_")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from compclip.core.documents import decode, nearest, parse_yaml
 from compclip.core.errors import UserError, require
@@ -37,9 +38,11 @@ class Lexicon:
 
     def excluded_by(self, word: str) -> set[str]:
         """Return the words that cannot be true of a thing if ``word`` is."""
-        return {
-            other for group in self.groups or [self.words] if word in group for other in group
-        } - {word}
+        excluded: set[str] = set()
+        for group in self.groups or [self.words]:
+            if word in group:
+                excluded.update(group)
+        return excluded - {word}
 
     def excludes(self, changes: Iterable[tuple[str, str]]) -> bool:
         """Return whether each change, from one word to another, is to one that cannot be true if
@@ -65,79 +68,67 @@ def load_lexicon(path: str | Path) -> Lexicon:
         UserError: there is no such file, its content is not a lexicon, or it lists a form twice.
     """
     path = Path(path)
-    known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-    require(path.is_file(), path, "no such lexicon", f"choose one of: {known}")
+    names = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml"))) or "none"
+    require(path.is_file(), path, "no such lexicon", f"choose one of: {names}")
     try:
         content = parse_yaml(decode(path))
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
     groups = content.pop("groups", []) if isinstance(content, dict) else []
-    require(
-        isinstance(content, dict) and content,
-        path,
-        "expected a mapping",
-        "map each word to a list of other forms",
-    )
+    is_mapping = isinstance(content, dict) and content
+    require(is_mapping, path, "expected a mapping", "map each word to a list of other forms")
+    forms = _read_forms(content, path)
+    return Lexicon(path.stem, forms, _read_groups(groups, content, f"{path}: groups"))
+
+
+def _read_forms(content: Mapping[Any, Any], path: Path) -> dict[str, str]:
+    """Return the canonical words of a lexicon by form; UserError names the first faulty entry."""
     forms: dict[str, str] = {}
-    for word, others in content.items():
-        is_entry = isinstance(word, str) and (others is None or isinstance(others, list))
-        require(
-            is_entry,
-            f"{path}: {word!r}",
-            "expected a list of other forms",
-            "write word: [form, form]",
-        )
-        for form in [word, *(others or [])]:
+    for word, further in content.items():
+        is_entry = isinstance(word, str) and (further is None or isinstance(further, list))
+        remedy = "write word: [form, form]"
+        require(is_entry, f"{path}: {word!r}", "expected a list of other forms", remedy)
+        for form in [word, *(further or [])]:
             is_word = isinstance(form, str) and form.strip() and form == form.lower()
-            require(
-                is_word,
-                f"{path}: {word}: {form!r}",
-                "expected a lower-case word",
-                "quote yes, no, on and off",
-            )
+            # YAML reads unquoted yes and no as true and false.
+            remedy = "quote yes, no, on and off"
+            require(is_word, f"{path}: {word}: {form!r}", "expected a lower-case word", remedy)
             fault = f"duplicate entry {form!r} under {forms.get(form)!r} and {word!r}"
             require(form not in forms, path, fault, "remove one")
             forms[form] = word
-    where, is_list = (
-        f"{path}: groups",
-        isinstance(groups, list) and all(isinstance(group, list) for group in groups),
-    )
+    return forms
+
+
+def _read_groups(groups: Any, words: Collection[str], where: str) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of a lexicon; UserError names the first faulty one."""
+    is_list = isinstance(groups, list) and all(isinstance(group, list) for group in groups)
     require(is_list, where, "expected lists of words", "write [[long, short], …]")
     for group in groups:
         for word in group:
-            require(
-                word in [*content],
-                where,
-                f"{word!r} is not a word of the lexicon",
-                "remove it or add it",
-            )
-        require(
-            len({*group}) > 1,
-            f"{where}: {group!r}",
-            "expected at least two words",
-            "complete or remove the group",
-        )
-    return Lexicon(path.stem, forms, tuple(map(tuple, groups)))
+            fault = f"{word!r} is not a word of the lexicon"
+            # A list, because a word may be of a type that has no hash.
+            require(word in [*words], where, fault, "remove it or add it")
+        is_group = len({*group}) > 1
+        remedy = "complete or remove the group"
+        require(is_group, f"{where}: {group!r}", "expected at least two words", remedy)
+    return tuple(map(tuple, groups))
 
 
 def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
     """Return a lexicon, given itself or its name in ``lexicons/<kind>``, such as ``color`` in
     ``adjectives``.
     """
-    return (
-        lexicon
-        if isinstance(lexicon, Lexicon)
-        else load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
-    )
+    if isinstance(lexicon, Lexicon):
+        return lexicon
+    return load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
 
 
 def forms_of(
     adjectives: Lexicon | str, nouns: Lexicon | str | None
 ) -> tuple[dict[str, str], dict[str, str] | None]:
     """Return the forms of two lexicons, given themselves or their names; None without nouns."""
-    return find_lexicon(adjectives, "adjectives").forms, find_lexicon(
-        nouns, "nouns"
-    ).forms if nouns else None
+    noun_forms = find_lexicon(nouns, "nouns").forms if nouns else None
+    return find_lexicon(adjectives, "adjectives").forms, noun_forms
 
 
 def lexicons_of(composition: str, folder: Path) -> list[str]:
@@ -150,8 +141,9 @@ def lexicons_of(composition: str, folder: Path) -> list[str]:
     """
     if composition in SHARED:
         return list(SHARED)
-    own = load_lexicon(folder / f"{composition}.yaml")
-    return [*(lexicon.name for lexicon in shared_beside(own.forms, folder)), composition]
+    lexicon = load_lexicon(folder / f"{composition}.yaml")
+    shared = [other.name for other in shared_beside(lexicon.forms, folder)]
+    return [*shared, composition]
 
 
 def shared_beside(
@@ -175,10 +167,11 @@ def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str
     A compound that ``nouns`` does not list maps to the listed noun at its end: with only `slide`, a
     `water slide` is a slide.
     """
-    heads = {
-        form: nouns.get(re.split("[ -]", form)[-1], word) for form, word in compounds.forms.items()
-    }
-    return {**heads, **nouns}
+    forms = {}
+    for form, word in compounds.forms.items():
+        last_word = re.split("[ -]", form)[-1]
+        forms[form] = nouns.get(last_word, word)
+    return forms | dict(nouns)
 
 
 def require_distinct(lexicons: Iterable[Lexicon]) -> None:
@@ -197,9 +190,12 @@ def fold(
     """Return the canonical ``adjective_noun``, None if a word is in no lexicon; without ``nouns``,
     any noun will do.
     """
-    adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
-    canonical = nouns.get(noun) if nouns is not None else noun
-    return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None
+    canonical_adjective = adjectives.get(adjective.lower())
+    noun = noun.lower().replace("_", " ")
+    canonical_noun = nouns.get(noun) if nouns is not None else noun
+    if canonical_adjective is None or not canonical_noun:
+        return None
+    return f"{canonical_adjective}_{canonical_noun}"
 
 
 def require_occurring(
@@ -212,11 +208,15 @@ def require_occurring(
 
     Without a lexicon of nouns, those of the occurring pairs are known.
     """
-    known = (
-        find_lexicon(nouns, "nouns").words if nouns else {split_pair(pair)[1] for pair in occurring}
-    )
-    listed = find_lexicon(adjectives, "adjectives").words, known
+    adjective_words = find_lexicon(adjectives, "adjectives").words
+    noun_words: Collection[str]
+    if nouns:
+        noun_words = find_lexicon(nouns, "nouns").words
+    else:
+        noun_words = {split_pair(pair)[1] for pair in occurring}
     for pair in sorted({*heldout}.difference(occurring)):
-        is_listed = all(word in words for word, words in zip(split_pair(pair), listed, strict=True))
+        adjective, noun = split_pair(pair)
+        # A pair of listed words may be held out although nobody wrote it.
+        is_listed = adjective in adjective_words and noun in noun_words
         remedy = f"{nearest(pair, occurring)}correct or remove it"
         require(is_listed, "heldout", f"{ascii(pair)[:100]} occurs in no caption", remedy)

@@ -21,9 +21,8 @@ from compclip.core.progress import Progress
 T = TypeVar("T")
 LOOKUP_BATCH = 4096  # texts per look-up in the cache
 CHUNK = 256  # texts per task of a worker
-STORED = (
-    2.0  # seconds between two writes of values: keys are random, so each write changes many pages
-)
+# Seconds between two writes of values: keys are random, so each write changes many pages.
+STORED = 2.0
 
 
 class Parser(Protocol):
@@ -85,20 +84,24 @@ def _fill(
     parser: Parser, cache: Cache, texts: Mapping[bytes, str], processes: int, unit: str
 ) -> None:
     """Parse the texts whose keys are not cached."""
-    new, parsed = list[bytes](), list[tuple[bytes, bytes]]()
+    new: list[bytes] = []
     for keys in _slices([*texts], LOOKUP_BATCH):
         cached = cache.get(keys)
-        new += [k for k in keys if k not in cached]
-    left, stored = iter(new), time.monotonic()
+        new += [key for key in keys if key not in cached]
+    remaining_keys = iter(new)
+    parsed: list[tuple[bytes, bytes]] = []
+    last_write = time.monotonic()
     try:
         with Progress(len(new), unit) as progress:
-            for values in _parse_all(parser, [texts[k] for k in new], processes):
-                parsed += zip(islice(left, len(values)), values, strict=True)
+            for values in _parse_all(parser, [texts[key] for key in new], processes):
+                parsed += zip(islice(remaining_keys, len(values)), values, strict=True)
                 progress.add(len(values))
-                if time.monotonic() - stored > STORED:
+                if time.monotonic() - last_write > STORED:
                     cache.put(parsed)
-                    parsed, stored = [], time.monotonic()
+                    parsed = []
+                    last_write = time.monotonic()
     finally:
+        # Also after Ctrl-C, so that a killed call resumes.
         cache.put(parsed)
     log.info("%d distinct %s parsed; the others were cached", len(new), unit)
 
@@ -113,15 +116,17 @@ def parse_texts(
         cache: SQLite file of values, from which a killed call resumes.
         unit: what the texts are called in the log.
     """
-    keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
+    keys: list[bytes | None] = []
+    texts_by_key: dict[bytes, str] = {}
+    for key, text in zip(parser.keys(texts), texts, strict=True):
+        if text.strip():
+            keys.append(key)
+            texts_by_key[key] = text
+        else:
+            keys.append(None)
     with Cache(cache) as stored:
-        _fill(
-            parser,
-            stored,
-            {k: text for k, text in zip(keys, texts, strict=True) if k},
-            processes,
-            unit,
-        )
-        for some in _slices(keys, LOOKUP_BATCH):
-            known = stored.get([*{k: None for k in some if k}])
-            yield from (None if k is None else known[k] for k in some)
+        _fill(parser, stored, texts_by_key, processes, unit)
+        for batch in _slices(keys, LOOKUP_BATCH):
+            distinct = dict.fromkeys(key for key in batch if key)
+            values = stored.get([*distinct])
+            yield from (None if key is None else values[key] for key in batch)

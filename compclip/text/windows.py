@@ -44,16 +44,22 @@ class _Layer:
         """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing new
         ones.
         """
-        known, positions = len(self.positions), self.positions
-        size, data = inputs.shape[1] * inputs.itemsize, inputs.tobytes()
+        positions = self.positions
+        old = len(positions)
+        data = inputs.tobytes()
+        size = inputs.shape[1] * inputs.itemsize
         keys = (data[start : start + size] for start in range(0, len(data), size))
-        at = np.array([positions.setdefault(key, len(positions)) for key in keys], np.int32)
-        if new := len(positions) - known:
+        rows = np.array([positions.setdefault(key, len(positions)) for key in keys], np.int32)
+        new = len(positions) - old
+        if new:
             if len(positions) > len(self.vectors):
-                self.vectors = np.resize(self.vectors, (2 * len(positions), self.vectors.shape[1]))
-            first = np.unique(at, return_index=True)[1][-new:]
-            self.vectors[known : known + new] = self.compute(inputs[first])
-        return at
+                # Doubled, so that the vectors are seldom copied.
+                shape = (2 * len(positions), self.vectors.shape[1])
+                self.vectors = np.resize(self.vectors, shape)
+            # New positions are the highest, in the order in which the inputs first occur.
+            _, first = np.unique(rows, return_index=True)
+            self.vectors[old : old + new] = self.compute(inputs[first[-new:]])
+        return rows
 
 
 def _embed(layers: Sequence[Model], features: np.ndarray) -> np.ndarray:
@@ -64,9 +70,10 @@ def _embed(layers: Sequence[Model], features: np.ndarray) -> np.ndarray:
     return vectors[0]
 
 
-def _convolve(below: _Layer, maxout: Model, places: np.ndarray) -> np.ndarray:
+def _convolve(lower: _Layer, maxout: Model, positions: np.ndarray) -> np.ndarray:
     """Return the vectors of windows (n, 3) by the positions of the vectors of the layer below."""
-    windows = below.vectors[places]
+    windows = lower.vectors[positions]
+    # The layers are residual: the middle token is added.
     return windows[:, 1] + maxout.predict(windows.reshape(len(windows), -1))
 
 
@@ -92,18 +99,29 @@ class _Windows:
         if max(len(layer.positions) for layer in self.layers) > MOST_WINDOWS:
             self.clear()
         embedding, *convolutions = self.layers
-        gap = [False] * len(convolutions)  # rows of padding between texts, as many as in spaCy
-        is_token = np.array([*gap, *(flag for doc in docs for flag in (*[True] * len(doc), *gap))])
-        at = np.zeros(len(is_token), np.int32)
-        at[is_token] = embedding.find(np.concatenate(self.extract.predict(docs)))
-        needed = [is_token]  # of the last layer; a layer below also needs the neighbors
+        is_token = _token_rows([len(doc) for doc in docs], len(convolutions))
+        # The position of each row's vector in the layer that was computed last; 0 for padding.
+        positions = np.zeros(len(is_token), np.int32)
+        positions[is_token] = embedding.find(np.concatenate(self.extract.predict(docs)))
+        # The rows that each layer needs, the last layer first: a layer below also needs neighbors.
+        needed = [is_token]
         for _ in convolutions[1:]:
             needed.append(np.convolve(needed[-1], np.ones(3), "same") > 0)
         for layer in convolutions:
-            places = np.flatnonzero(needed.pop())
-            at[places] = layer.find(np.stack([at[places - 1], at[places], at[places + 1]], axis=1))
-        vectors = convolutions[-1].vectors[at[is_token]]
-        return np.split(vectors, np.cumsum([len(doc) for doc in docs])[:-1]), lambda gradient: []
+            rows = np.flatnonzero(needed.pop())
+            window = [positions[rows - 1], positions[rows], positions[rows + 1]]
+            positions[rows] = layer.find(np.stack(window, axis=1))
+        vectors = convolutions[-1].vectors[positions[is_token]]
+        ends = np.cumsum([len(doc) for doc in docs])
+        return np.split(vectors, ends[:-1]), lambda gradient: []
+
+
+def _token_rows(lengths: Sequence[int], gap: int) -> np.ndarray:
+    """Return which rows are tokens; ``gap`` rows of padding surround each text, as in spaCy."""
+    flags = [False] * gap
+    for length in lengths:
+        flags += [True] * length + [False] * gap
+    return np.array(flags)
 
 
 def share_windows(nlp: Language) -> None:
@@ -116,14 +134,11 @@ def share_windows(nlp: Language) -> None:
         return
     pipe: Any = nlp.get_pipe("tok2vec")
     config = nlp.config["components"]["tok2vec"]
-    parts = config | config["model"]
-    is_known = all(
-        known.items() <= parts.get(name, {}).items() for name, known in ARCHITECTURES.items()
-    )
-    if is_known and type(pipe.model.ops) is NumpyOps:
-        pipe.model = Model(
-            "windows",
-            _Windows(pipe.model),
-            layers=[pipe.model],
-            dims={"nO": pipe.model.get_dim("nO")},
-        )
+    layers = config | config["model"]
+    for name, settings in ARCHITECTURES.items():
+        if not settings.items() <= layers.get(name, {}).items():
+            return
+    # Other ops compute on a GPU or by other kernels.
+    if type(pipe.model.ops) is NumpyOps:
+        dims = {"nO": pipe.model.get_dim("nO")}
+        pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims=dims)
