@@ -43,5 +43,7 @@ def load_workflow(config: str | Path = "config.yaml") -> Workflow:
 def stand_in(rule: str, workflow: Workflow | None = None, **wildcards: str) -> Job:
     """Return the job of a rule with these wildcards; paths are relative to the checkout."""
     workflow = workflow or load_workflow()
-    found = workflow.get_rule(rule)
-    return Job.of(SnakemakeJob(found, DAG(workflow, rules=[found]), wildcards))
+    snakemake_rule = workflow.get_rule(rule)
+    # A graph of this rule alone: the jobs that make its inputs are not needed.
+    graph = DAG(workflow, rules=[snakemake_rule])
+    return Job.from_snakemake(SnakemakeJob(snakemake_rule, graph, wildcards))

@@ -15,49 +15,61 @@ from compclip.split.make_variants import summarize_variants, vary
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
+# The counts of ``count_variants``, by split: prompts, and reasons why adjectives are dropped.
+Counts = dict[str, tuple[Counter[str], Counter[str]]]
 
-def main(job: Job) -> None:
-    ranking, known_nouns = (
-        read_table(job.input.ranking, RANKING),
-        read_json(job.input.forms)["nouns"],
-    )
+
+def add_counts(total: Counts, more: Mapping[str, Sequence[Mapping[str, int]]]) -> None:
+    for split, split_counts in more.items():
+        for counter, increments in zip(total[split], split_counts, strict=True):
+            counter.update(increments)
+
+
+def make_blocks(job: Job, counts: Counts) -> Iterator[pd.DataFrame]:
+    """Yield the variants by split and block of images; the iteration adds to ``counts``."""
+    ranking = read_table(job.input.ranking, RANKING)
+    known_nouns = read_json(job.input.forms)["nouns"]
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
+        # Without groups, any two adjectives exclude each other.
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
-    made, counts = (
-        job.input.shards[::2],
-        {split: (Counter[str](), Counter[str]()) for split in TESTS},
-    )
+    blocks = image_blocks(job)
+    # The table is sorted by split, so several blocks are each read once a split.
+    split_groups = [TESTS] if len(blocks) == 1 else [(split,) for split in TESTS]
+    for splits, images in product(split_groups, blocks):
+        tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
+        prompts = tables.pop("prompts")
+        prompts = prompts[prompts["split"].isin(splits)]
+        variants, block_counts = vary(
+            prompts, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns
+        )
+        add_counts(counts, block_counts)
+        yield variants
 
-    def add(more: Mapping[str, Sequence[Mapping[str, int]]]) -> None:
-        for split, of_split in more.items():
-            for mine, other in zip(counts[split], of_split, strict=True):
-                mine.update(other)
 
-    def parts() -> Iterator[pd.DataFrame]:
-        blocks = image_blocks(job)
-        # The table is sorted by split, so each split needs all blocks and shards.
-        alone = len(blocks) == 1 and not made
-        for splits, images in product([TESTS] if alone else [(split,) for split in TESTS], blocks):
-            if made:
-                part = pd.concat(read_table(path, VARIANTS, images=images) for path in made)
-                yield part[part["split"].isin(splits)]
-                continue
-            tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
-            prompts = tables.pop("prompts")
-            asked = prompts[prompts["split"].isin(splits)]
-            part, of_part = vary(
-                asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns
-            )
-            add(of_part)
-            yield part
+def join_shards(job: Job) -> Iterator[pd.DataFrame]:
+    """Yield the variants that shards have made, again by split and block of images."""
+    for split, images in product(TESTS, image_blocks(job)):
+        shards = [read_table(path, VARIANTS, images=images) for path in job.input.shard_tables]
+        variants = pd.concat(shards)
+        yield variants[variants["split"] == split]
 
-    write_table(parts(), job.output.variants, VARIANTS)
-    for path in job.input.shards[1::2]:
-        add(read_json(path))
-    found = {split: of_split for split, of_split in counts.items() if of_split[0]}
-    is_shard = hasattr(job.wildcards, "shard")
-    write_json(found if is_shard else {"splits": summarize_variants(found)}, job.output.summary)
+
+def main(job: Job) -> None:
+    counts: Counts = {split: (Counter[str](), Counter[str]()) for split in TESTS}
+    if job.input.shard_tables:
+        variants = join_shards(job)
+        for path in job.input.shard_counts:
+            add_counts(counts, read_json(path))
+    else:
+        variants = make_blocks(job, counts)
+    write_table(variants, job.output.variants, VARIANTS)
+    # Complete only now: ``make_blocks`` counts while the table is written.
+    prompted = {split: split_counts for split, split_counts in counts.items() if split_counts[0]}
+    if job.is_shard:
+        write_json(prompted, job.output.summary)
+    else:
+        write_json({"splits": summarize_variants(prompted)}, job.output.summary)
 
 
 if __name__ == "__main__":

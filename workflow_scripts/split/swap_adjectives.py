@@ -5,9 +5,9 @@ A shard finds the captions that can be swapped; the changes are chosen for all t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,62 +21,109 @@ from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def find(job: Job, lexicons: Mapping[str, Any]) -> tuple[pd.DataFrame, int, Counter[str]]:
-    """Return the captions that can be swapped, the number of those of test_seen, and why mentions
-    are left alone.
+class Offers(NamedTuple):
+    """What can be swapped.
+
+    Attributes:
+        table: the captions that can be swapped.
+        captions: the number of all captions of test_seen.
+        unchanged: why mentions of pairs are left alone, counted by reason.
     """
-    if job.input.shards:
-        offers, counts = job.input.shards[::2], [read_json(path) for path in job.input.shards[1::2]]
-        reasons = sum((Counter(of["left_alone"]) for of in counts), Counter[str]())
-        whole = pd.concat([read_table(path, OFFERS) for path in offers], ignore_index=True)
-        return whole, sum(of["captions"] for of in counts), reasons
-    return offer_swaps(
+
+    table: pd.DataFrame
+    captions: int
+    unchanged: Counter[str]
+
+    def counts(self, seed: int) -> dict[str, Any]:
+        """Return what the summary tells of them besides the number of captions."""
+        return {"left_alone": dict(sorted(self.unchanged.items())), "seed": seed}
+
+
+def find_offers(job: Job, lexicons: Mapping[str, Any]) -> Offers:
+    table, captions, unchanged = offer_swaps(
         **read_blocks(job, "captions", "pairs"),
         **lexicons,
         splits=read_table(job.input.splits, SPLIT),
         heldout=read_heldout(job.input.heldout),
         known_nouns=read_json(job.input.forms)["nouns"],
     )
+    return Offers(table, captions, unchanged)
+
+
+def join_shards(job: Job) -> Offers:
+    tables = [read_table(path, OFFERS) for path in job.input.shard_tables]
+    captions = 0
+    unchanged = Counter[str]()
+    for path in job.input.shard_counts:
+        counts = read_json(path)
+        captions += counts["captions"]
+        unchanged += Counter(counts["left_alone"])
+    return Offers(pd.concat(tables, ignore_index=True), captions, unchanged)
+
+
+def write_offers(job: Job, lexicons: Mapping[str, Any]) -> None:
+    """Write the offers of a shard (rule offer_swaps)."""
+    offers = find_offers(job, lexicons)
+    write_table(offers.table, job.output.offers, OFFERS)
+    summary = {"captions": offers.captions, **offers.counts(job.params.seed)}
+    write_json(summary, job.output.summary)
+
+
+def write_chosen(job: Job, lexicons: Mapping[str, Any]) -> None:
+    """Choose a swap of each caption that has one, and write them."""
+    params = job.params
+    offers = join_shards(job) if job.input.shard_tables else find_offers(job, lexicons)
+    swapped, entries, exclusive = choose_swaps(
+        offers.table,
+        lexicons["adjectives"],
+        params.seed,
+        params.dataset,
+        job.wildcards.composition,
+    )
+    write_table(swapped, job.output.swapped, SWAPPED)
+    summary = count_swaps(
+        entries,
+        offers.captions,
+        read_heldout(job.input.heldout),
+        job.where,
+        **offers.counts(params.seed),
+        exclusive=exclusive,
+    )
+    write_json(summary, job.output.summary)
+
+
+def write_published(job: Job, lexicons: Mapping[str, Any]) -> None:
+    """Write the swaps of a published data.pkl."""
+    captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
+    published = read_data(job.params.published)[0]
+    # Without a noun lexicon, any noun counts.
+    nouns = lexicons["nouns"].forms if lexicons["nouns"] else None
+    swapped, faults = take_swaps(published, captions, splits, pairs, lexicons["adjectives"], nouns)
+    write_table(swapped, job.output.swapped, SWAPPED)
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    summary = count_swaps(
+        Counter(swapped["pair"].tolist()),
+        int(captions["image_id"].isin(seen).sum()),
+        read_heldout(job.input.heldout),
+        job.where,
+        exclusive=int(swapped["exclusive"].sum()),
+        source="published",
+        violations=faults,
+    )
+    write_json(summary, job.output.summary)
 
 
 def main(job: Job) -> None:
-    heldout, params = read_heldout(job.input.heldout), job.params
     lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
-    if params.one_value:
+    if job.params.one_value:
+        # Without groups, any two adjectives exclude each other.
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
-    swapped: pd.DataFrame | Iterable[pd.DataFrame]
-    more: dict[str, Any]
-    if params.published:
-        captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
-        adjectives, nouns = lexicons["adjectives"], lexicons["nouns"]
-        published = read_data(params.published)[0]
-        swapped, faults = take_swaps(
-            published, captions, splits, pairs, adjectives, nouns and nouns.forms
-        )
-        seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-        number, entries = (
-            int(captions["image_id"].isin(seen).sum()),
-            Counter(swapped["pair"].tolist()),
-        )
-        more = {
-            "exclusive": int(swapped["exclusive"].sum()),
-            "source": "published",
-            "violations": faults,
-        }
+    if job.params.published:
+        write_published(job, lexicons)
+    elif job.is_shard:
+        write_offers(job, lexicons)
     else:
-        offers, number, reasons = find(job, lexicons)
-        more = {"left_alone": dict(sorted(reasons.items())), "seed": params.seed}
-        if hasattr(job.wildcards, "shard"):
-            write_table(offers, job.output.offers, OFFERS)
-            write_json({"captions": number, **more}, job.output.summary)
-            return
-        composition = job.wildcards.composition
-        swapped, entries, exclusive = choose_swaps(
-            offers, lexicons["adjectives"], params.seed, params.dataset, composition
-        )
-        more["exclusive"] = exclusive
-    write_table(swapped, job.output.swapped, SWAPPED)
-    write_json(count_swaps(entries, number, heldout, job.where, **more), job.output.summary)
+        write_chosen(job, lexicons)
 
 
 if __name__ == "__main__":
