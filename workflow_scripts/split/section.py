@@ -51,7 +51,7 @@ def size_lines(
     caption_counts = caption_splits.value_counts()
     lines = []
     for split in (*SPLITS, "test_swapped"):
-        cells = []
+        cells: list[dict[str, Any] | None] = []
         # test_swapped has no images or captions of its own: it changes captions of test_seen.
         if split == "test_swapped":
             cells += [None, None]
