@@ -21,7 +21,7 @@ def main(job: Job) -> None:
         for name, (figure, title, description) in draw_compun(analysis).items():
             save(figure, getattr(job.output, name), title, description)
     write_text(text_table(analysis), job.output.text)
-    # After the figures, because the section shows them.
+    # The section reads the figures that were just drawn.
     layout = Layout(Path(job.params.results), dataset)
     write_section_page(job.output.page, dataset, section(layout), job.params.settings)
 
