@@ -11,7 +11,8 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    params, device = job.params, find_device(job.params.device)
+    params = job.params
+    device = find_device(params.device)
     settle(params.threads)
     distances = score_fid(
         **read_tables(job, "images", "splits", "prompts", "manifest"),
@@ -23,8 +24,13 @@ def main(job: Job) -> None:
         seed=params.seed,
         device=device,
     )
-    about = {"generator": job.wildcards.generator, "network": "Inception, 2048 features"}
-    write_json({**about, "splits": distances}, job.output.fid)
+    # Distances by networks with other features do not compare.
+    result = {
+        "generator": job.wildcards.generator,
+        "network": "Inception, 2048 features",
+        "splits": distances,
+    }
+    write_json(result, job.output.fid)
 
 
 if __name__ == "__main__":

@@ -10,24 +10,19 @@ from workflow_scripts.score.scores import JudgedSets, read_inputs, score_generat
 
 def main(job: Job) -> None:
     inputs = read_inputs(job)
+    swapped = inputs.tables["swapped"]
+    # The oracle looks up judged images alone.
     facts = read_frame(job.input.facts)
     facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])]
-    oracle = Oracle(
-        read_frame(job.input.scenes),
-        inputs.images,
-        facts,
-        inputs.tables["swapped"],
-        inputs.variants,
-    )
+    scenes = read_frame(job.input.scenes)
+    oracle = Oracle(scenes, inputs.images, facts, swapped, inputs.variants)
+    drawn_files = {file.parent.name: file for file in job.input.drawn}
 
     def score(name: str, sets: list[EntrySet]) -> JudgedSets:
-        drawn = next(
-            (read_frame(file) for file in job.input.drawn if file.parent.name == name), None
-        )
-        return score_oracle(sets, inputs.rules, oracle, drawn), {
-            "judge": ORACLE,
-            "judge_hash": None,
-        }
+        # Generators that show images of the data set have drawn nothing.
+        drawn = read_frame(drawn_files[name]) if name in drawn_files else None
+        scored = score_oracle(sets, inputs.rules, oracle, drawn)
+        return scored, {"judge": ORACLE, "judge_hash": None}
 
     score_generators(job, inputs, job.output.scores, score)
 
