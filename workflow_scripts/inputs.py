@@ -22,6 +22,7 @@ from compclip.io import Images, blocks_of, image_ids, read_json, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 
+# By the names of tables among the inputs of rules.
 SCHEMAS = {
     "captions": CAPTIONS,
     "images": IMAGES,
@@ -39,6 +40,7 @@ BLOCK = 100_000  # rows of a table that a step holds at once
 
 def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
     """Return the blocks of the job's images, or of those of its shard, by the rows of a table."""
+    # A job without shards is the first of one.
     shard = int(getattr(job.wildcards, "shard", 1))
     shards = int(getattr(job.wildcards, "shards", 1))
     return blocks_of(getattr(job.input, table), BLOCK, shard, shards)

@@ -83,6 +83,7 @@ def _alone(log_file: Path) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file, poll_interval=0.5)
     try:
+        # At first without waiting, to tell the user why nothing happens.
         lock.acquire(timeout=0)
     except Timeout:
         holder = "a process"
@@ -129,6 +130,7 @@ def _check_library() -> None:
 def _replace_by_group(processes: int, real_file: str) -> None:
     """Replace this process by several that train together, each of which runs the script again."""
     launch = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}")
+    # The process keeps its id, so that Snakemake's signals still reach it.
     os.execv(sys.executable, [sys.executable, *launch, real_file])
 
 
@@ -151,6 +153,7 @@ def run_script(main: Callable[[Job], None]) -> None:
     # The first process of a group waits, checks and records for all.
     is_first = os.environ.get("RANK", "0") == "0"
     log_file = Path(snakemake.log[0])
+    # stage.script, which the records of artifacts name
     step = ".".join(Path(str(script.__file__)).with_suffix("").parts[-2:])
     # The log file belongs to the holder of the lock; a waiting process writes to the screen only.
     start_logging()

@@ -27,6 +27,7 @@ from workflow_scripts.job import CHECKOUT, Job
 
 def load_workflow(config: str | Path = "config.yaml") -> Workflow:
     """Return the workflow for a config file."""
+    # Settings as of a plain ``snakemake``; paths of rules are relative to the checkout.
     workflow = Workflow(
         config_settings=ConfigSettings(configfiles=[Path(config)]),
         resource_settings=ResourceSettings(cores=1),

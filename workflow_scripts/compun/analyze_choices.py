@@ -13,6 +13,7 @@ def main(job: Job) -> None:
     # Not every config has a study with people.
     people = read_json(job.input.people)["accuracy"] if job.input.people else None
     table = analyze_choices(choices, compounds, people, seed=job.params.seed)
+    # With fixed decimals, equal results give equal text.
     text = table.to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
     write_text(text, job.output.analysis)
 

@@ -11,7 +11,8 @@ def main(job: Job) -> None:
     params = job.params
     tasks = read_tasks(job.input.tasks)
     summary, items, workers = analyze_people(tasks, job.input.answers, params.keep, params.seed)
-    by_compound = items.round(DECIMALS).to_csv(index=False, lineterminator="\n")
+    rounded = items.round(DECIMALS)
+    by_compound = rounded.to_csv(index=False, lineterminator="\n")
     write_text(by_compound, job.output.by_compound)
 
     by_worker = workers.to_csv(index=False, lineterminator="\n")

@@ -54,6 +54,7 @@ def main(job: Job) -> None:
     write_json(captions, write.captions)
     write_json(descriptions, write.descriptions)
 
+    # Both trainings share captions and images; each has its own splits.
     captions_file, images_file, *split_files = write.training
     trainings, training_captions = write_pictures(pictures, write.pictures)
     pictures_folder = write.pictures.relative_to(job.params.results)

@@ -20,6 +20,7 @@ def main(job: Job) -> None:
     size = sum((job.input.source / name).stat().st_size for name in names)
     differing: NamesByKind = {}
     with atomic_folder(job.output.files) as folder:
+        # Before the copies, because a full disk would be noticed late.
         check_space(size, folder, f"copying {len(names)} images")
         for name in track(names, len(names), "images copied"):
             copy = folder / name

@@ -39,6 +39,7 @@ def main(job: Job) -> None:
             paths = table["path"]
             table["path"] = [path if pd.isna(path) else f"{prefix}/{path}" for path in paths]
     write_table(images, output.images, IMAGES)
+    # Tables that only some sources have, such as the scenes of sketches.
     for file in output.tables:
         write_frame(tables[file.stem], file)
     write_json(summary, output.summary)

@@ -18,6 +18,7 @@ def main(job: Job) -> None:
     output = job.output
     generator = Generator.model_validate(params.generator)
     prompts = read_table(job.input.prompts, PROMPTS)
+    # Only the tables that this kind of generator reads.
     tables = {path.stem: read_frame(path) for path in job.input.tables}
     # The manifest's paths are relative to the results folder, as those of all images.
     prefix = Path(os.path.relpath(output.folder, params.results)).as_posix()

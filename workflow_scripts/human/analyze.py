@@ -12,7 +12,8 @@ from workflow_scripts.job import Job, run_script
 def main(job: Job) -> None:
     params = job.params
     tasks = read_tasks(job.input.tasks)
-    scores = run_scores(read_scores(job.input.scores))
+    all_scores = read_scores(job.input.scores)
+    scores = run_scores(all_scores)
     summary, tables = analyze(tasks, job.input.answers, scores, params.keep, params.seed)
     with atomic_folder(job.output.analysis) as folder:
         for name, table in tables.items():

@@ -37,6 +37,7 @@ def read_entries(job: Job, sampling: Sampling) -> tuple[pd.DataFrame, Counter[st
     for name, path in zip(params.generators, read.manifests, strict=True):
         tables.append(read_table(path, MANIFEST).assign(generator=name))
     manifests = pd.concat(tables)
+    # Entries of other splits would count as skipped.
     manifests = manifests[manifests["split"].isin(sampling.splits)]
     entries, skipped = entries_of(prompts, manifests, read_scores(read.scores), other_texts)
     fault = f"no scored image of {', '.join(params.generators)}"
@@ -50,6 +51,7 @@ def main(job: Job) -> None:
     results = Path(params.results)
     sampling = Sampling.model_validate(params.sampling)
     entries, skipped = read_entries(job, sampling)
+    # Captions may come without an image.
     images = read_table(job.input.images, IMAGES).dropna(subset="path")
     real_paths = images.set_index("image_id")["path"].to_dict()
     # Several entries may show one file, which is then hashed once.

@@ -64,6 +64,7 @@ def write_study(
     write_table(task_table(pages, names, study), job.output.tasks, TASKS)
     consent = job.params.consent
     with atomic_folder(job.output.label_studio) as folder:
+        # Read back, so that a project shows the tasks as ``analyze`` will read them.
         for kind, tasks in read_tasks(job.output.tasks).groupby("kind", sort=False):
             context = {"kind": ALL_KINDS[kind], "consent": consent is not None}
             write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")

@@ -19,6 +19,7 @@ def main(job: Job) -> None:
     params = job.params
     read = job.input
     settings = Training.model_validate(params.settings)
+    # Before any use of torch, so that the same seed gives the same weights.
     settle(params.threads)
     # Each process of a group trains on a GPU of its own.
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)

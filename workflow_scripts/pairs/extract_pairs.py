@@ -24,6 +24,7 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
     """Return image_id, caption_id and text of captions; raises UserError if one is too long."""
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"], images)
     too_long = captions[captions["text"].str.len() > limits.CAPTION]
+    # A loop over at most one row, whose columns are then attributes.
     for row in too_long.head(1).itertuples():
         fault = limits.over("CAPTION", f"{len(row.text):,} characters")
         caption = f"{job.input.captions}: {row.image_id}, caption {row.caption_id}"
@@ -38,13 +39,16 @@ def pairs_as_stated(
     if job.input.shards:
         tables = [read_table(path, PAIRS, images=images) for path in job.input.shards]
         return pd.concat(tables, ignore_index=True)
+    # A killed job finds what it has parsed, and measure_splits the parses, in this cache.
     cache = job.params.cache / "pairs" / "occurrences.sqlite"
     return find_pairs(captions, extractor, job.threads, cache)
 
 
 def shard_blocks(job: Job, extractor: Extractor) -> Iterator[pd.DataFrame]:
+    """Yield the pairs of a shard's images; forms of a noun keep different names."""
     for images in image_blocks(job):
-        yield pairs_as_stated(job, extractor, images, checked_captions(job, images))
+        captions = checked_captions(job, images)
+        yield pairs_as_stated(job, extractor, images, captions)
 
 
 def united_blocks(job: Job, extractor: Extractor, counts: PairCounts) -> Iterator[pd.DataFrame]:

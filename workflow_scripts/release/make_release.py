@@ -21,6 +21,7 @@ from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_composition
 
+# The artifacts of a data set and of a composition that a release contains.
 OF_DATASET = ("captions.parquet", "images.parquet")
 OF_COMPOSITION = (
     "prompts.parquet",
@@ -35,6 +36,7 @@ OF_COMPOSITION = (
     "audit.json",
 )
 
+# The params that decide scores: images of others are scored by the same.
 RELEASED_SETTINGS = (
     "dataset",
     "reference",
@@ -62,6 +64,7 @@ def files_of(layout: Layout, params: Any) -> dict[str, Path]:
         files[f"{composition}/health/{judge}.json"] = health
         folder = layout.judge(judge)
         for path in sorted(folder.rglob("*")):
+            # Hidden files, such as records of digests, belong to this run.
             if path.is_file() and not path.name.startswith("."):
                 name = path.relative_to(folder).as_posix()
                 files[f"{judge_folder(layout, judge)}/{name}"] = path

@@ -27,6 +27,7 @@ def layouts(job: Job) -> list[Layout]:
 
 def table_file(layout: Layout, name: str) -> Path:
     folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
+    # All other tables are the composition's own.
     return folders.get(name, layout.place) / f"{name}.parquet"
 
 

@@ -27,6 +27,7 @@ from workflow_scripts.report import artifacts
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
+# In the order of the page.
 SCORE_FIGURES = ("composed", "scores", "pairs")
 # Numbers of swapped examples on the first screen, and in each part below it.
 STRIP, TOGETHER = 3, 6
@@ -73,6 +74,7 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
         "name": layout.composition,
         "sections": [splits, divergence_section(layout)],
         "of_section": {},
+        # Kinds of which nothing was skipped are not listed.
         "skipped": [line for line in skipped_lines(layout) if line.count],
     }
 
@@ -96,26 +98,30 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     """
     context = with_splits(layout, params)
     names = (layout.dataset, layout.composition)
-    scores, comparisons = rows
-    scores = of_composition(scores, *names)
-    comparisons = of_composition(comparisons, *names)
+    # The tables have the rows of all compositions.
+    all_scores, all_comparisons = rows
+    scores = of_composition(all_scores, *names)
+    comparisons = of_composition(all_comparisons, *names)
     swapped, unseen = examples(layout, params)
     # The first figure is embedded, so that the page file alone shows the result.
     first_file, *more_files = map(layout.figure, SCORE_FIGURES)
     figures = show_figures([first_file], embed=True) + show_figures(more_files)
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
+    # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
     judge = judge_section(layout, params.judges, params.health)
+    readable = artifacts.read_readable(layout, (scores, comparisons), params)
+    groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
     return context | {
         # A pretrained judge may be used unchanged.
         "trained": manifests[0].get("epochs") != 0,
-        "of": artifacts.read_readable(layout, (scores, comparisons), params),
+        "of": readable,
         "candidates": int(scores["candidates"].iloc[0]),
         "sections": [divergence, judge, splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
         "of_section": {"the-judge": show_figures([layout.figure("loss")])},
         "strip": swapped[:STRIP],
-        "swapped": [swapped[n : n + TOGETHER] for n in range(0, len(swapped), TOGETHER)],
+        "swapped": groups,
         "unseen": unseen,
         "judge_hashes": [manifest["judge_hash"] for manifest in manifests],
     }

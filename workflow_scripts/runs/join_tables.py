@@ -17,6 +17,7 @@ HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
 
 def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the tables of runs as one with a first column ``run``."""
+    # Runs of different versions may have different columns.
     columns = set(next(iter(tables.values())))
     if any(set(table) != columns for table in tables.values()):
         raise UserError("the tables of the runs have different columns; make all of them again")
@@ -28,7 +29,8 @@ def join_chapters(files: dict[str, Path], heading: str) -> str:
     """Return the texts of runs as chapters."""
     chapters = []
     for run, file in files.items():
-        chapters.append(heading.format(run) + file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        chapters.append(heading.format(run) + text)
     return "\n".join(chapters)
 
 

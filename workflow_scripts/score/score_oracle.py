@@ -12,8 +12,9 @@ def main(job: Job) -> None:
     inputs = read_inputs(job)
     swapped = inputs.tables["swapped"]
     # The oracle looks up judged images alone.
+    judged = inputs.tables["judged"]["image_id"]
     facts = read_frame(job.input.facts)
-    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])]
+    facts = facts[facts["image_id"].isin(judged)]
     scenes = read_frame(job.input.scenes)
     oracle = Oracle(scenes, inputs.images, facts, swapped, inputs.variants)
     drawn_files = {file.parent.name: file for file in job.input.drawn}

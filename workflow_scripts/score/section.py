@@ -37,15 +37,16 @@ def health_lines(health: Health) -> list[Line]:
     for judge, content in health.judges.items():
         for kind, results in content["images"].items():
             held_out = results["held_out"]
+            matched = results["matched"]
             # In the order of the table's columns in score_section.html.j2.
             cells = [
                 _accuracy(results["seen"]),
-                _accuracy(results["matched"]),
+                _accuracy(matched),
                 _accuracy(held_out),
                 _accuracy(results["difference"], "value"),
                 _accuracy(held_out, "chance"),
                 _accuracy(held_out, "two_way"),
-                _accuracy(results["matched"], "adjusted"),
+                _accuracy(matched, "adjusted"),
                 _accuracy(held_out, "adjusted"),
             ]
             lines.append(Line(f"{judge}, {IMAGE_KINDS[kind]}", cells))

@@ -16,6 +16,7 @@ def main(job: Job) -> None:
         job.input.images,
         model=model,
         processes=job.threads,
+        # A killed job resumes from this file.
         cache=job.params.cache / "specs" / "chunks.sqlite",
     )
     write_table(chunks, job.output.captions, CHUNKS)

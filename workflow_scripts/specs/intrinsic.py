@@ -19,6 +19,7 @@ def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
     for folder in [job.input.judge, *job.input.against]:
         opened = open_embedder(folder, IMAGES_AT_ONCE, params.threads, params.device, params.cache)
         with opened as embedder:
+            # The names of judges are those of their folders, also of linked ones.
             yield folder.resolve().name, embedder
 
 
@@ -27,8 +28,8 @@ def main(job: Job) -> None:
     seed = int(job.wildcards.seed)
     steps, skipped = read_steps(data, job.input.images)
     result, compared = intrinsic(steps, judges(job), skipped=skipped, seed=seed, where=data)
-    head_and_result = result_head(data, INTRINSIC_DEFINITION, seed) | result
-    write_json(head_and_result, job.output.result)
+    first_entries = result_head(data, INTRINSIC_DEFINITION, seed)
+    write_json(first_entries | result, job.output.result)
     write_frame(compared, job.output.similarities)
 
 

@@ -19,19 +19,22 @@ def section(layout: Layout) -> PageSection:
     seeds = list(dict.fromkeys(table["seed"]))
     # The first seed stands for all in what does not depend on the seed.
     folder = layout.data / "specs" / str(seeds[0])
+    stretched = read_json(folder / "stretched" / "manifest.json")
+    trained = read_json(folder / "specs" / "manifest.json")
     result = read_json(folder / "intrinsic.json")
     lines = [(seed, measure_lines(table, seed)) for seed in seeds]
+    negatives = table.loc[table["measure"] == "neg", "n"]
     context = {
         "drawn": (folder / "splits.parquet").is_file(),
-        "stretched": read_json(folder / "stretched" / "manifest.json"),
-        "trained": read_json(folder / "specs" / "manifest.json"),
+        "stretched": stretched,
+        "trained": trained,
         "seeds": lines,
         "measures": list(INTRINSIC_MEASURES.values()),
         "resamples": result["resamples"],
         "captions": result["captions"],
         "images": int(table["images"].max()),
         "left_out": result["left_out"],
-        "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
+        "negatives": bool(negatives.any()),
         "figures": show_figures([layout.figure("specs_measures")]),
     }
     return PageSection("Long captions", "specs_section.html.j2", context)

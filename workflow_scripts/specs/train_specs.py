@@ -89,6 +89,7 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
 def main(job: Job) -> None:
     params = job.params
     settings = SpecsTraining.model_validate(params.training)
+    # Before any use of torch, so that the same seed gives the same weights.
     settle(params.threads)
     device = find_device(params.device, "specs.base.device")
     # Each process of a group trains on a GPU of its own.

@@ -19,6 +19,7 @@ from workflow_scripts.job import Job, run_script
 def choose(job: Job, heldout: list[str], judged: pd.DataFrame) -> pd.DataFrame:
     """Return the captions that become prompts, without their texts."""
     params = job.params
+    # Captions are chosen by their keys; texts are read by block when prompts are written.
     keys = (
         read_table(job.input.captions, CAPTIONS, CAPTION_KEY, block) for block in image_blocks(job)
     )
@@ -95,6 +96,7 @@ def main(job: Job) -> None:
     counts[TESTS[0]]["further_draws"] = int(is_further_draw.sum())
     widths = estimate_widths(first_draws, heldout)
 
+    # The JSON lines and the table are written at once, so texts are read once.
     with (
         atomic(job.output.jsonl) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as lines,

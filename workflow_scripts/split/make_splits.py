@@ -21,8 +21,8 @@ def write_contested(job: Job) -> None:
     """Write the contested captions of a shard (rule find_contested)."""
     heldout = read_heldout(job.input.heldout)
     lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
-    forms = forms_of(lexicons["adjectives"], lexicons["nouns"])
-    reader = reader_of(heldout, *forms, lexicons["compounds"])
+    adjectives, nouns, compounds = lexicons.values()
+    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
     blocks = read_blocks(job, "captions", "pairs")
     contested: list[dict[str, Any]] = []
     for captions, pairs in in_blocks(blocks["captions"], blocks["pairs"]):
@@ -34,13 +34,16 @@ def write_splits(job: Job) -> None:
     """Write the split of each image, as Parquet and as CSV, and the summary."""
     params = job.params
     division = read_table(job.input.division, DIVISION) if job.input.division else None
+    ranking = read_table(job.input.ranking, RANKING)
+    heldout = read_heldout(job.input.heldout)
+    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
     # Without shards, the library finds the contested captions itself.
     contested = read_json_lists(job.input.shards) if job.input.shards else None
     splits, summary = make_splits(
         **read_blocks(job, "captions", "pairs"),
-        **read_lexicons(job, "adjectives", "nouns", "compounds"),
-        ranking=read_table(job.input.ranking, RANKING),
-        heldout=read_heldout(job.input.heldout),
+        **lexicons,
+        ranking=ranking,
+        heldout=heldout,
         test_seen=params.test_seen,
         published=params.published,
         division=division,

@@ -51,6 +51,7 @@ def join_shards(job: Job) -> Iterator[pd.DataFrame]:
     """Yield the variants that shards have made, again by split and block of images."""
     for split, images in product(TESTS, image_blocks(job)):
         shards = [read_table(path, VARIANTS, images=images) for path in job.input.shard_tables]
+        # A block's images may be in several shards, whose rows are in the order of images.
         variants = pd.concat(shards)
         yield variants[variants["split"] == split]
 

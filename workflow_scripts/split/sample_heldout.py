@@ -35,12 +35,14 @@ def choose(job: Job, ranking: pd.DataFrame, config: DrawConfig) -> tuple[Draw, d
     # Each try makes splits, swaps and prompts, so a large data set is sampled.
     stream = rng(params.seed, "sample_heldout", params.dataset)
     images = sample_images(job.input.captions, MOST_CAPTIONS, stream)
+    tables = read_tables(job, "captions", "pairs", images=images)
+    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
     return choose_draw(
-        **read_tables(job, "captions", "pairs", images=images),
+        **tables,
         ranking=ranking,
         config=config,
         width=params.width,
-        **read_lexicons(job, "adjectives", "nouns", "compounds"),
+        **lexicons,
         test_seen=params.test_seen,
         **seed_and_names(job),
     )
@@ -68,6 +70,7 @@ def main(job: Job) -> None:
     choice: dict[str, Any] = {}
     if params.is_chosen:
         draw, choice = choose(job, ranking, config)
+    lexicons = read_lexicons(job, "adjectives", "nouns")
     heldout = sample_heldout(
         ranking,
         draw,
@@ -75,7 +78,7 @@ def main(job: Job) -> None:
         listed=params.listed,
         published=params.published,
         division=division,
-        **read_lexicons(job, "adjectives", "nouns"),
+        **lexicons,
         **seed_and_names(job),
     )
     write_json(heldout | choice, job.output.heldout)

@@ -67,6 +67,7 @@ def size_lines(
             split_prompts = prompts[prompts["split"] == split]
             images = split_prompts["image_id"].nunique()
             cells.append(size_cell(len(split_prompts), f"of {images:,} images"))
+        # Train has no scores, and so no expected interval.
         expected = widths["splits"].get(split, {})
         half_width = expected.get("half_width")
         cells.append(size_cell(expected.get("pairs")))
@@ -87,6 +88,7 @@ def ranking_lines(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dic
 
 def heldout_lines(occurrences: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the held-out pairs with their numbers of occurrences, the most frequent first."""
+    # Equal counts by name, so that the order is always the same.
     by_count = sorted(occurrences.items(), key=lambda item: (-item[1], item[0]))
     return [{"pair": pair_words(pair), "count": count} for pair, count in by_count]
 
@@ -97,7 +99,8 @@ def suspicion_lines(suspicions: Mapping[str, Mapping[str, Any]]) -> list[dict[st
     for pair, suspicion in suspicions.items():
         examples = suspicion["examples"]
         text = examples[0]["text"] if examples else ""
-        lines.append({**suspicion, "pair": pair_words(pair), "text": text})
+        line = {**suspicion, "pair": pair_words(pair), "text": text}
+        lines.append(line)
     return lines
 
 
@@ -144,6 +147,7 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     captions = read_table(layout.data / "captions.parquet", CAPTIONS, ["image_id"])
     prompts = read_table(folder / "prompts.parquet", PROMPTS, ["image_id", "split"])
     sizes = size_lines(splits, captions, prompts, widths)
+    # Only listed and published pairs may be missing from the ranking.
     not_ranked = [pair_words(pair) for pair in heldout.get("not_ranked", ())]
     context = {
         "sizes": sizes,

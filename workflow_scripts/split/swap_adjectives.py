@@ -22,7 +22,7 @@ from workflow_scripts.job import Job, run_script
 
 
 class Offers(NamedTuple):
-    """What can be swapped.
+    """The captions that can be swapped, and the counts for their summary.
 
     Attributes:
         table: the captions that can be swapped.
@@ -54,6 +54,7 @@ def join_shards(job: Job) -> Offers:
     tables = [read_table(path, OFFERS) for path in job.input.shard_tables]
     captions = 0
     unchanged = Counter[str]()
+    # Each image is in one shard, so counts add up.
     for path in job.input.shard_counts:
         counts = read_json(path)
         captions += counts["captions"]
@@ -72,6 +73,7 @@ def write_offers(job: Job, lexicons: Mapping[str, Any]) -> None:
 def write_chosen(job: Job, lexicons: Mapping[str, Any]) -> None:
     """Choose a swap of each caption that has one, and write them."""
     params = job.params
+    # The choice depends on how often each pair is offered in all captions.
     offers = join_shards(job) if job.input.shard_tables else find_offers(job, lexicons)
     swapped, entries, exclusive = choose_swaps(
         offers.table,
@@ -81,10 +83,11 @@ def write_chosen(job: Job, lexicons: Mapping[str, Any]) -> None:
         job.wildcards.composition,
     )
     write_table(swapped, job.output.swapped, SWAPPED)
+    heldout = read_heldout(job.input.heldout)
     summary = count_swaps(
         entries,
         offers.captions,
-        read_heldout(job.input.heldout),
+        heldout,
         job.where,
         **offers.counts(params.seed),
         exclusive=exclusive,
@@ -95,15 +98,18 @@ def write_chosen(job: Job, lexicons: Mapping[str, Any]) -> None:
 def write_published(job: Job, lexicons: Mapping[str, Any]) -> None:
     """Write the swaps of a published data.pkl."""
     captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
+    # The images without captions do not matter here.
     published = read_data(job.params.published)[0]
     # Without a noun lexicon, any noun counts.
     nouns = lexicons["nouns"].forms if lexicons["nouns"] else None
     swapped, faults = take_swaps(published, captions, splits, pairs, lexicons["adjectives"], nouns)
     write_table(swapped, job.output.swapped, SWAPPED)
+    entries = Counter(swapped["pair"].tolist())
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    seen_captions = int(captions["image_id"].isin(seen).sum())
     summary = count_swaps(
-        Counter(swapped["pair"].tolist()),
-        int(captions["image_id"].isin(seen).sum()),
+        entries,
+        seen_captions,
         read_heldout(job.input.heldout),
         job.where,
         exclusive=int(swapped["exclusive"].sum()),

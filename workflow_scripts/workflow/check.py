@@ -108,7 +108,8 @@ def path_fault(path: str | Path, kind: str) -> str:
         # ENOTDIR: a file stands in place of a folder of the path. Others: a name that is too long.
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return missing_fault(path, kind)
-        return f"{str(path)[:80]}: {error.strerror}; correct the path"
+        beginning = str(path)[:80]
+        return f"{beginning}: {error.strerror}; correct the path"
     if kind in ("file", "folder") and is_folder != (kind == "folder"):
         return f"{path}: not a {kind}; give the path of a {kind}"
     return "" if os.access(path, os.R_OK) else f"{path}: not readable; fix its permissions"
@@ -148,6 +149,7 @@ def check_config(config: Config, is_local: bool = True) -> Findings:
         with findings.errors_of(key):
             check_writable(Path(folder))
     with findings.errors_of("results"):
+        # A run would mix its artifacts with the user's files.
         check_own(Path(config.results))
     if config.scored and not findings.errors:  # imports torch, which takes seconds
         check_trainable(config.judge, findings)
@@ -158,13 +160,15 @@ def _check_dataset(config: Config, findings: Findings) -> None:
     key = f"dataset.{config.dataset.source}"
     settings = getattr(config.dataset, config.dataset.source)
     # Only sources with published files have places; only the user's own captions are a file.
-    for name, source_file in settings.places().items() if hasattr(settings, "places") else ():
+    source_files = settings.places() if hasattr(settings, "places") else {}
+    for name, source_file in source_files.items():
         if not source_file.is_remote:
             findings.exists(f"{key}.{name}", str(source_file.local(Path())))
         elif not source_file.local(Path(config.cache)).is_file():
             findings.downloads.append(source_file.name or source_file.address)
     if hasattr(settings, "file"):
         findings.exists(f"{key}.file", settings.file, "file or folder")
+        # ``images: null``: only captions, which are split but not scored.
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
 
@@ -193,6 +197,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
                 folder_weights(Path(folder))
     elif name.startswith(HUB):
         with findings.errors_of(f"{key}.model"):
+            # Another machine may have other files in its cache.
             for files in ([SETTINGS], CLIP_WEIGHTS) if findings.is_local else ():
                 check_hub_file(name.removeprefix(HUB), files)
     elif name.endswith(".json"):
@@ -202,6 +207,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
     elif weights and not is_file:
         with findings.errors_of(f"{key}.pretrained"):
             check_tag(name, weights, findings)
+    # Without open_clip in this environment, the step itself reads the file.
     if is_file and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
         with findings.errors_of(key):
             from compclip.clip.sources import find_source
@@ -236,6 +242,7 @@ def unknown_model(name: str) -> str:
 
 def check_trainable(config: Training, findings: Findings) -> None:
     """Check that the patterns of a judge's trained parameters fit a model whose config is here."""
+    # Without training, or if all parameters are trained, no pattern can be wrong.
     is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
     if is_checked and find_spec("open_clip"):
         from compclip.judge import training
@@ -259,6 +266,7 @@ def _check_language(config: Config, findings: Findings) -> None:
     with findings.errors_of("compositions"):
         for composition in config.compositions:
             names = lexicons_of(composition, folder / "adjectives")
+            # Lexicons that are used together must not list the same form.
             require_distinct(
                 [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
             )
@@ -267,6 +275,7 @@ def _check_language(config: Config, findings: Findings) -> None:
             load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
     with findings.errors_of("pairs.model"):
         if findings.is_local:
+            # Elsewhere, other pipelines may be installed.
             installed_name(config.pairs.model, config.pairs.model)
 
 
@@ -315,6 +324,7 @@ def _check_files(config: Config, findings: Findings) -> None:
         for composition in config.compositions:
             findings.exists("split.published.split", published.file("split", composition))
             findings.exists("split.published.data", published.file("data", composition))
+    # Weights from an address are downloaded by the step.
     if config.score.fid and not FilePlace(config.score.fid.weights).is_remote:
         findings.exists("score.fid.weights", config.score.fid.weights)
     for path in config.human.answers if config.human else ():

@@ -117,6 +117,7 @@ class Config(Section):
     @property
     def judges(self) -> list[str]:
         """The names of the judges: their seeds."""
+        # A verdict needs two judges, and only trained ones differ by seed.
         default = 2 if self.judge.share and self.judge.epochs else 1
         return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
@@ -247,6 +248,7 @@ class Config(Section):
         self._check_compositions("split.heldout.pairs", self.split.heldout.pairs)
         self._check_compositions("score.balance.dominant", self.score.balance.dominant)
         published = self.split.published
+        # One file cannot be the split of several compositions.
         if published and len(self.compositions) > 1:
             for path in (published.split, published.data):
                 if path and COMPOSITION_FIELD not in path:
@@ -292,6 +294,7 @@ class Config(Section):
                 raise ValueError(
                     f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers"
                 )
+        # People are asked about generated images.
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
@@ -321,7 +324,8 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
     for word in location:
         # Places in lists and branches of unions are not fields.
         if isinstance(word, str) and word in section.model_fields:
-            inner_sections = sections_in(section.model_fields[word].annotation)
+            field = section.model_fields[word]
+            inner_sections = sections_in(field.annotation)
             section = next(iter(inner_sections), section)
     return sorted(section.model_fields)
 
@@ -401,7 +405,8 @@ def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
         # several lines, each with its own prefix
         faults = [f"{prefix}: {fault}" for fault in _describe(error)]
         raise UserError("\nerror: ".join(faults)) from None
-    for name, run in run_values(values, prefix).items():
+    runs = run_values(values, prefix)
+    for name, run in runs.items():
         load_config(run, f"{prefix}: runs.{name}")
     return config
 
@@ -467,6 +472,7 @@ def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict
     runs: dict[str, dict[str, Any]] = {}
     for name, content in (values.get("runs") or {}).items():
         key = f"{prefix}: runs.{name}"
+        # A run is a config file or its content.
         run = read_values(Path(content)) if isinstance(content, str) else content
         if run.get("runs"):
             raise UserError(f"{key}: contains runs itself; list them in the top config instead")

@@ -153,6 +153,7 @@ def main(command: Run) -> None:
     check_alone()
     for folder in (STATE, Path(config.results), config.cache):
         check_writable(folder)
+    # Words that are not options; a value of an option counts, too, and only relaxes the check.
     has_targets = not all(word.startswith("-") for word in command.snakemake)
     is_local = not RUNS_ELSEWHERE.search(" ".join(command.snakemake))
     report_findings(command.config, is_local, has_targets)

@@ -60,7 +60,8 @@ def stage_and_work(rule: str) -> tuple[str, float]:
     names = [name for name in STAGES if f"_{rule}".endswith(f"_{name}")]
     name = max(names, key=len, default=rule)
     run = rule.removesuffix(name).replace("_", " ")
-    return f"{run}{STAGES.get(name, name)}", WORK.get(name, 4)
+    stage = STAGES.get(name, name)
+    return f"{run}{stage}", WORK.get(name, 4)
 
 
 @dataclass(frozen=True)
@@ -125,17 +126,19 @@ class LogHandler(LogHandlerBase):
     def plan(self, stats: dict[str, int]) -> None:
         """Count the jobs of a run by stage. ``stats``: the number of jobs of each rule."""
         for rule in stats.keys() - {"total", "all"}:
+            count = stats[rule]
             stage, work = stage_and_work(rule)
-            self.left[stage] += stats[rule]
-            self.work += stats[rule] * work
+            self.left[stage] += count
+            self.work += count * work
         self.jobs = self.left.total()
         threading.Thread(target=self.keep_drawing, daemon=True).start()
 
     def finish(self, job: RunningJob) -> None:
+        stage = job.stage
         self.worked += job.work
-        self.left[job.stage] -= 1
-        if not self.left[job.stage]:
-            self.show(f"{job.stage:10} {self.overall()}\n")
+        self.left[stage] -= 1
+        if not self.left[stage]:
+            self.show(f"{stage:10} {self.overall()}\n")
 
     def failure(self, job: RunningJob) -> FailedJob:
         error = last_logged(job.log, "ERROR")

@@ -39,9 +39,10 @@ class Verify(Command):
 def recorded_below(config: Config) -> set[Path]:
     """Return the artifacts of a config that have a record."""
     results = Path(config.results)
+    figures = results / "figures"
     records = list(results.glob(RECORDS))
     # Not all folders: the results folder may contain the results of other configs.
-    for folder in (config.data_folder, results / "figures"):
+    for folder in (config.data_folder, figures):
         records += folder.rglob(RECORDS)
     # An artifact's record has its name and lies in a folder beside it.
     return {record.parents[1] / record.name for record in records}
@@ -88,6 +89,7 @@ def main(command: Verify) -> None:
     if command.inputs:
         read_inputs_again(command.config)
     configs = [read_config(command.config), *runs_of(command.config).values()]
+    # A run that is going on changes artifacts and their records.
     check_alone()
     # Several runs share their common results.
     artifacts = sorted({path for config in configs for path in recorded_below(config)})
