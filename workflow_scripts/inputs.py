@@ -53,22 +53,22 @@ def sample_images(
     are not more.
     """
     ids, rows = image_ids(captions)
+    total = len(ids)
     # Images are drawn, not captions, because a step needs all captions of an image.
-    number = len(ids) * max_captions // max(rows, 1)
-    if number >= len(ids):
+    number = total * max_captions // max(rows, 1)
+    if number >= total:
         return None
-    chosen = np.sort(generator.choice(len(ids), number, replace=False))
-    return ids.take(chosen).to_pylist()
+    chosen = generator.choice(total, number, replace=False)
+    return ids.take(np.sort(chosen)).to_pylist()
 
 
 def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
     """Return the inputs of these names, or the rows of some images, checked against their
     schemas.
     """
-    tables = {}
-    for name in names:
-        tables[name] = read_table(getattr(job.input, name), SCHEMAS[name], images=images)
-    return tables
+    return {
+        name: read_table(getattr(job.input, name), SCHEMAS[name], images=images) for name in names
+    }
 
 
 def read_blocks(job: Job, *names: str) -> dict[str, Any]:

@@ -47,4 +47,5 @@ def stand_in(rule: str, workflow: Workflow | None = None, **wildcards: str) -> J
     snakemake_rule = workflow.get_rule(rule)
     # A graph of this rule alone: the jobs that make its inputs are not needed.
     graph = DAG(workflow, rules=[snakemake_rule])
-    return Job.from_snakemake(SnakemakeJob(snakemake_rule, graph, wildcards))
+    job = SnakemakeJob(snakemake_rule, graph, wildcards)
+    return Job.from_snakemake(job)

@@ -19,7 +19,8 @@ def main(job: Job) -> None:
     analysis = read_analysis(job.input.analysis)
     with style():
         for name, (figure, title, description) in draw_compun(analysis).items():
-            save(figure, getattr(job.output, name), title, description)
+            file = getattr(job.output, name)
+            save(figure, file, title, description)
     write_text(text_table(analysis), job.output.text)
     # The section reads the figures that were just drawn.
     layout = Layout(Path(job.params.results), dataset)

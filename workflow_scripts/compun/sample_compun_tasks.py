@@ -17,13 +17,9 @@ def main(job: Job) -> None:
     write_study(job, {"compound": pages}, (seed, "compun"), job.input.folder)
     # Compounds that lack an image have no task.
     complete = int(compounds["complete"].sum())
-    summary = {
-        "seed": seed,
-        "compounds": complete,
-        "incomplete": len(compounds) - complete,
-        **check_counts(pages),
-    }
-    write_json(summary, job.output.summary)
+    incomplete = len(compounds) - complete
+    summary = {"seed": seed, "compounds": complete, "incomplete": incomplete}
+    write_json(summary | check_counts(pages), job.output.summary)
 
 
 if __name__ == "__main__":

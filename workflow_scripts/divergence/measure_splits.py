@@ -41,7 +41,8 @@ def choose_images(job: Job) -> list[str] | None:
     # The mean length is estimated, to read few of many captions.
     few = sample_images(captions, FEW_CAPTIONS, generator)
     texts = read_table(captions, CAPTIONS, ["text"], few)["text"]
-    max_captions = int(MOST_CHARACTERS / texts.str.len().mean())
+    mean_length = texts.str.len().mean()
+    max_captions = int(MOST_CHARACTERS / mean_length)
     return sample_images(captions, max_captions, generator)
 
 
@@ -66,13 +67,14 @@ def main(job: Job) -> None:
         """Return the subgraphs of the captions, and of the swapped captions of compositions with
         these lexicons.
         """
+        extractor = extractor_of(job, lexicons)
         texts = [captions["text"]]
         for swapped, swapped_lexicons in zip(all_swapped, all_lexicons, strict=True):
             if swapped_lexicons == lexicons:
                 texts.append(swapped["swapped_text"])
         # The parses that extract_pairs has made are found in its cache.
         file = params.cache / "pairs" / "occurrences.sqlite"
-        return search_texts(pd.concat(texts), extractor_of(job, lexicons), nodes, job.threads, file)
+        return search_texts(pd.concat(texts), extractor, nodes, job.threads, file)
 
     pair_columns = [*CAPTION_KEY, "adjective", "noun", "adjective_start"]
     for number, composition in enumerate(params.compositions):

@@ -30,9 +30,12 @@ def read_entries(job: Job, sampling: Sampling) -> tuple[pd.DataFrame, Counter[st
     captions = captions[captions["image_id"].isin(unseen)]
     pairs = read_table(read.pairs, PAIRS)
     pairs = pairs[pairs["image_id"].isin(unseen)]
-    adjectives = sorted(read_table(read.ranking, RANKING)["adjective"].unique())
-    trials = make_trials(captions, pairs, set(read_heldout(read.heldout)), adjectives, params.seed)
-    other_texts = other_captions(read_table(read.swapped, SWAPPED), prompts, trials)
+    ranking = read_table(read.ranking, RANKING)
+    adjectives = sorted(ranking["adjective"].unique())
+    heldout = set(read_heldout(read.heldout))
+    trials = make_trials(captions, pairs, heldout, adjectives, params.seed)
+    swapped = read_table(read.swapped, SWAPPED)
+    other_texts = other_captions(swapped, prompts, trials)
     tables = []
     for name, path in zip(params.generators, read.manifests, strict=True):
         tables.append(read_table(path, MANIFEST).assign(generator=name))

@@ -34,10 +34,9 @@ def table_file(layout: Layout, name: str) -> Path:
 def read_composition(
     layout: Layout, *names: str, images: Images | None = None
 ) -> dict[str, pd.DataFrame]:
-    tables = {}
-    for name in names:
-        tables[name] = read_table(table_file(layout, name), SCHEMAS[name], images=images)
-    return tables
+    return {
+        name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names
+    }
 
 
 def read_generated(
@@ -67,7 +66,8 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
     summaries = []
     unchecked = []
     for name in params.generators:
-        summaries.append(read_json(layout.scores(name, params.judges[0]) / "summary.json"))
+        scores = layout.scores(name, params.judges[0])
+        summaries.append(read_json(scores / "summary.json"))
         generated = read_json(layout.generated(name) / "summary.json")
         # Only a folder of images may lack the texts that its images were made from.
         if generated["kind"] == "folder" and not generated["texts_checked"]:

@@ -16,8 +16,10 @@ def main(job: Job) -> None:
     seed = job.params.seed
     names = (job.params.dataset, job.wildcards.composition)
     # The tables have the rows of all compositions.
-    scores = of_composition(read_table(job.input.scores, MEASUREMENTS), *names)
-    pairs = of_composition(pd.read_csv(job.input.by_pair), *names)
+    all_scores = read_table(job.input.scores, MEASUREMENTS)
+    scores = of_composition(all_scores, *names)
+    all_pairs = pd.read_csv(job.input.by_pair)
+    pairs = of_composition(all_pairs, *names)
     trainings = [pd.read_csv(judge / "log.csv") for judge in job.input.judges]
     with style():
         composed = draw_composed(scores, seed)

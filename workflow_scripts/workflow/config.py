@@ -343,7 +343,8 @@ def _describe(error: ValidationError) -> list[str]:
     for fault in error.errors():
         location = _setting(fault["loc"])
         # A fault inside a union is reported for each branch; the first report is enough.
-        if not any(_overlap(location, reported) for reported in faults):
+        is_reported = any(_overlap(location, reported) for reported in faults)
+        if not is_reported:
             faults[location] = _describe_fault(fault)
     return list(faults.values())
 

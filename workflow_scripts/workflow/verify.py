@@ -81,34 +81,32 @@ def read_inputs_again(config: Path) -> None:
     environment = {**os.environ, REREAD: "1"}
     run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     if run.returncode:
-        fault = re.search(r"^ *UserError: (.+)$", run.stdout, re.MULTILINE)
-        raise UserError(fault[1] if fault else f"{config}: {run.stdout.strip()}")
+        printed = run.stdout
+        fault = re.search(r"^ *UserError: (.+)$", printed, re.MULTILINE)
+        raise UserError(fault[1] if fault else f"{config}: {printed.strip()}")
 
 
 def main(command: Verify) -> None:
     if command.inputs:
         read_inputs_again(command.config)
+    # Several runs also have common results, of the config itself.
     configs = [read_config(command.config), *runs_of(command.config).values()]
     # A run that is going on changes artifacts and their records.
     check_alone()
-    # Several runs share their common results.
-    artifacts = sorted({path for config in configs for path in recorded_below(config)})
-    require(artifacts, command.config, "not run yet", f"`make run CONFIG={command.config}` first")
+    artifacts = sorted(set().union(*map(recorded_below, configs)))
+    remedy = f"`make run CONFIG={command.config}` first"
+    require(artifacts, command.config, "not run yet", remedy)
     # A source without a record is found once for each artifact that is made from it.
     to_repeat: dict[str, Path] = {}
     for path in track(artifacts, len(artifacts), "artifacts"):
         to_repeat.update(artifact_faults(path))
-    for fault in to_repeat:
-        print(fault)
+    for line in to_repeat:
+        print(line)
     names = sorted({str(path) for path in to_repeat.values()})
     run = f"python -m workflow_scripts.workflow.run --config {command.config}"
     options = shlex.join(["--forcerun", *names]) if len(names) <= MAX_NAMED else "--forceall"
-    require(
-        not to_repeat,
-        command.config,
-        f"{len(names)} of {len(artifacts)} artifacts are not as recorded",
-        f"make them again: `{run} -- {options}`",
-    )
+    fault = f"{len(names)} of {len(artifacts)} artifacts are not as recorded"
+    require(not to_repeat, command.config, fault, f"make them again: `{run} -- {options}`")
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
 
 
