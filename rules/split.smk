@@ -113,9 +113,10 @@ rule swap_adjectives:
     input:
         **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
         forms="<dataset>/{composition}/splits.json",
-        shards=branch(
-            not CONFIG.split.published, then=shards("{composition}/offers", "parquet", "json")
+        shard_tables=branch(
+            not CONFIG.split.published, then=shards("{composition}/offers", "parquet")
         ),
+        shard_counts=branch(not CONFIG.split.published, then=shards("{composition}/offers", "json")),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -186,7 +187,8 @@ rule make_variants:
         **inputs(
             "captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"
         ),
-        shards=shards("{composition}/variants", "parquet", "json"),
+        shard_tables=shards("{composition}/variants", "parquet"),
+        shard_counts=shards("{composition}/variants", "json"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
         summary="<dataset>/{composition}/variants.json",

@@ -1,6 +1,6 @@
 """Read a job's tables, whole or in blocks of images, and its lexicons."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from compclip.core.tables import (
     SWAPPED,
     VARIANTS,
 )
-from compclip.io import Images, blocks_of, image_ids, read_table
+from compclip.io import Images, blocks_of, image_ids, read_json, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 
+# By the names of tables among the inputs of rules.
 SCHEMAS = {
     "captions": CAPTIONS,
     "images": IMAGES,
@@ -39,18 +40,26 @@ BLOCK = 100_000  # rows of a table that a step holds at once
 
 def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
     """Return the blocks of the job's images, or of those of its shard, by the rows of a table."""
-    shard, shards = (int(getattr(job.wildcards, name, 1)) for name in ("shard", "shards"))
+    # A job without shards is the first of one.
+    shard = int(getattr(job.wildcards, "shard", 1))
+    shards = int(getattr(job.wildcards, "shards", 1))
     return blocks_of(getattr(job.input, table), BLOCK, shard, shards)
 
 
-def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:
-    """Return random images with about ``most`` captions, sorted; None, for all, if there are not
-    more.
+def sample_images(
+    captions: Path, max_captions: int, generator: np.random.Generator
+) -> list[str] | None:
+    """Return random images with about ``max_captions`` captions, sorted; None, for all, if there
+    are not more.
     """
     ids, rows = image_ids(captions)
-    if (number := len(ids) * most // max(rows, 1)) >= len(ids):
+    total = len(ids)
+    # Images are drawn, not captions, because a step needs all captions of an image.
+    number = total * max_captions // max(rows, 1)
+    if number >= total:
         return None
-    return ids.take(np.sort(generator.choice(len(ids), number, replace=False))).to_pylist()
+    chosen = generator.choice(total, number, replace=False)
+    return ids.take(np.sort(chosen)).to_pylist()
 
 
 def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
@@ -68,10 +77,20 @@ def read_blocks(job: Job, *names: str) -> dict[str, Any]:
     """
     blocks = image_blocks(job)
 
-    def of_table(name: str) -> Iterator[pd.DataFrame]:
-        return (read_tables(job, name, images=images)[name] for images in blocks)
+    # A function of its own: the iterators would otherwise share the last ``name`` of the loop.
+    def read_blocks_of(name: str) -> Iterator[pd.DataFrame]:
+        for images in blocks:
+            yield read_tables(job, name, images=images)[name]
 
-    return {name: of_table(name) for name in names}
+    return {name: read_blocks_of(name) for name in names}
+
+
+def read_json_lists(files: Iterable[Path]) -> list[Any]:
+    """Return the lists in JSON files, such as those of shards, as one."""
+    joined: list[Any] = []
+    for file in files:
+        joined += read_json(file)
+    return joined
 
 
 def read_lexicons(job: Job, *names: str) -> dict[str, Any]:

@@ -45,15 +45,20 @@ class Job:
     threads: int = 1
 
     @classmethod
-    def of(cls, snakemake: Any) -> "Job":
+    def from_snakemake(cls, snakemake: Any) -> "Job":
         """Return the job of Snakemake's own object."""
-        params, wildcards = (
-            SimpleNamespace(**dict(each.items()))
-            for each in (snakemake.params, snakemake.wildcards)
-        )
         return cls(
-            _paths(snakemake.input), _paths(snakemake.output), params, wildcards, snakemake.threads
+            input=_paths(snakemake.input),
+            output=_paths(snakemake.output),
+            params=SimpleNamespace(**dict(snakemake.params.items())),
+            wildcards=SimpleNamespace(**dict(snakemake.wildcards.items())),
+            threads=snakemake.threads,
         )
+
+    @property
+    def is_shard(self) -> bool:
+        """Whether the job makes one shard of a step; the step without shards joins them."""
+        return hasattr(self.wildcards, "shard")
 
     @property
     def where(self) -> str:
@@ -61,10 +66,11 @@ class Job:
         return f"{self.params.dataset}/{self.wildcards.composition}"
 
 
-def _paths(named: Any) -> SimpleNamespace:
-    paths = {
-        name: Path(of) if isinstance(of, str) else [*map(Path, of)] for name, of in named.items()
-    }
+def _paths(files: Any) -> SimpleNamespace:
+    """Return the named files of a rule; a name stands for one path or for a list of paths."""
+    paths: dict[str, Path | list[Path]] = {}
+    for name, value in files.items():
+        paths[name] = Path(value) if isinstance(value, str) else [Path(path) for path in value]
     return SimpleNamespace(**paths)
 
 
@@ -77,6 +83,7 @@ def _alone(log_file: Path) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file, poll_interval=0.5)
     try:
+        # At first without waiting, to tell the user why nothing happens.
         lock.acquire(timeout=0)
     except Timeout:
         holder = "a process"
@@ -101,10 +108,30 @@ def run_checked(
     main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]
 ) -> None:
     """Run ``main`` between the check of what it reads and the record of what it writes."""
+    # The digests are of the files as they were read, not as they are after the job.
     inputs = digests.check(map(Path, reads))
     main(job)
+    code = getattr(job.params, "code", None)
     for path in writes:
-        digests.record(Path(path), name, getattr(job.params, "code", None), inputs)
+        digests.record(Path(path), name, code, inputs)
+
+
+def _check_library() -> None:
+    """Refuse another compclip, because the code of this checkout decides what reruns."""
+    library = Path(str(compclip.__file__)).parents[1]
+    require(
+        library == CHECKOUT,
+        library,
+        "not the compclip of this checkout",
+        "uninstall it from this environment",
+    )
+
+
+def _replace_by_group(processes: int, real_file: str) -> None:
+    """Replace this process by several that train together, each of which runs the script again."""
+    launch = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}")
+    # The process keeps its id, so that Snakemake's signals still reach it.
+    os.execv(sys.executable, [sys.executable, *launch, real_file])
 
 
 def run_script(main: Callable[[Job], None]) -> None:
@@ -118,38 +145,29 @@ def run_script(main: Callable[[Job], None]) -> None:
             "error: a script is run by its rule: `snakemake <output>`; to debug one, see "
             "workflow_scripts/stand_in.py"
         )
-    # When several processes train together, the first one waits, checks and records.
-    first = os.environ.get("RANK", "0") == "0"
+    # torch.distributed.run sets RANK in each process of a group.
     processes = getattr(snakemake.params, "processes", 1)
     if processes > 1 and "RANK" not in os.environ:
-        launch = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}")
-        os.execv(sys.executable, [sys.executable, *launch, script.__dict__["__real_file__"]])
+        # The file that Snakemake runs: the script with a preamble that defines ``snakemake``.
+        _replace_by_group(processes, script.__dict__["__real_file__"])
+    # The first process of a group waits, checks and records for all.
+    is_first = os.environ.get("RANK", "0") == "0"
     log_file = Path(snakemake.log[0])
-    name = ".".join(Path(str(script.__file__)).with_suffix("").parts[-2:])
+    # stage.script, which the records of artifacts name
+    step = ".".join(Path(str(script.__file__)).with_suffix("").parts[-2:])
+    # The log file belongs to the holder of the lock; a waiting process writes to the screen only.
     start_logging()
-    with one_line_errors(log_file), _alone(log_file) if first else nullcontext():
+    with one_line_errors(log_file), _alone(log_file) if is_first else nullcontext():
         start_logging(log_file)
-        library = Path(str(compclip.__file__)).parents[1]
-        require(
-            library == CHECKOUT,
-            library,
-            "not the compclip of this checkout",
-            "uninstall it from this environment",
-        )
-        after = {
-            str(path) for path in snakemake.input.get("after") or []
-        }  # made before the job, not read by it
-        job = Job.of(snakemake)
-        if first:
-            run_checked(
-                main,
-                job,
-                name,
-                [path for path in snakemake.input if path not in after],
-                snakemake.output,
-            )
+        _check_library()
+        job = Job.from_snakemake(snakemake)
+        if is_first:
+            # Inputs named ``after`` must exist before the job, which does not read them.
+            unread = {str(path) for path in snakemake.input.get("after") or []}
+            reads = [path for path in snakemake.input if path not in unread]
+            run_checked(main, job, step, reads, snakemake.output)
         else:
             main(job)
-        log.info(
-            "done in %.1f CPU seconds", sum(os.times()[:4])
-        )  # of this process and its children
+        # User and system time of this process and of its children.
+        cpu_seconds = sum(os.times()[:4])
+        log.info("done in %.1f CPU seconds", cpu_seconds)

@@ -27,11 +27,13 @@ class Layout:
     @property
     def read(self) -> Path:
         """The folder of the composition's pairs."""
+        # Compositions with common lexicons parse the captions once, for the whole data set.
         return self.data if self.composition in SHARED else self.place
 
     def figure(self, name: str) -> Path:
-        words = [self.dataset, self.composition, name]
-        return self.results / "figures" / f"{'_'.join(filter(None, words))}.svg"
+        # Figures of a whole data set have no composition in their name.
+        words = filter(None, [self.dataset, self.composition, name])
+        return self.results / "figures" / f"{'_'.join(words)}.svg"
 
     def judge(self, name: str) -> Path:
         return (self.data if self.share else self.place) / "judges" / name
@@ -45,11 +47,12 @@ class Layout:
 
     def examples(self, generators: Iterable[str], judge: str) -> list[str]:
         """Return the artifacts from which examples are chosen, except pairs."""
-        files = [self.data / name for name in ("captions.parquet", "images.parquet")]
-        files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
+        files = [self.data / "captions.parquet", self.data / "images.parquet"]
+        files += [self.place / "swapped.parquet", self.place / "prompts.parquet"]
         for generator in generators:
-            files += [self.generated(generator) / "manifest.parquet", self.scores(generator, judge)]
-        return list(map(str, files))
+            files.append(self.generated(generator) / "manifest.parquet")
+            files.append(self.scores(generator, judge))
+        return [str(file) for file in files]
 
     def fid(self, generator: str) -> Path:
         return self.place / "fid" / f"{generator}.json"

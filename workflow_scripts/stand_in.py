@@ -27,6 +27,7 @@ from workflow_scripts.job import CHECKOUT, Job
 
 def load_workflow(config: str | Path = "config.yaml") -> Workflow:
     """Return the workflow for a config file."""
+    # Settings as of a plain ``snakemake``; paths of rules are relative to the checkout.
     workflow = Workflow(
         config_settings=ConfigSettings(configfiles=[Path(config)]),
         resource_settings=ResourceSettings(cores=1),
@@ -43,5 +44,8 @@ def load_workflow(config: str | Path = "config.yaml") -> Workflow:
 def stand_in(rule: str, workflow: Workflow | None = None, **wildcards: str) -> Job:
     """Return the job of a rule with these wildcards; paths are relative to the checkout."""
     workflow = workflow or load_workflow()
-    found = workflow.get_rule(rule)
-    return Job.of(SnakemakeJob(found, DAG(workflow, rules=[found]), wildcards))
+    snakemake_rule = workflow.get_rule(rule)
+    # A graph of this rule alone: the jobs that make its inputs are not needed.
+    graph = DAG(workflow, rules=[snakemake_rule])
+    job = SnakemakeJob(snakemake_rule, graph, wildcards)
+    return Job.from_snakemake(job)

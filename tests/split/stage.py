@@ -81,7 +81,12 @@ def run(rule: str, folder: Path, /, shards: int = 1, **given: Any) -> None:
         }
         _run(rule, folder, {"shard": str(shard), "shards": str(shards)}, outputs, given)
         made += outputs.values()
-    _run(rule, folder, {}, {}, {**given, "shards": made})
+    shards_of = {
+        "shards": made,
+        "shard_tables": [path for path in made if path.suffix == ".parquet"],
+        "shard_counts": [path for path in made if path.suffix == ".json"],
+    }
+    _run(rule, folder, {}, {}, {**given, **shards_of})
 
 
 def _run(

@@ -9,9 +9,11 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     choices = read_table(job.input.choices / "choices.parquet", CHOICES)
+    compounds = read_table(job.input.compounds, COMPOUNDS)
+    # Not every config has a study with people.
     people = read_json(job.input.people)["accuracy"] if job.input.people else None
-    of, params = read_table(job.input.compounds, COMPOUNDS), job.params
-    table = analyze_choices(choices, of, people, seed=params.seed)
+    table = analyze_choices(choices, compounds, people, seed=job.params.seed)
+    # With fixed decimals, equal results give equal text.
     text = table.to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
     write_text(text, job.output.analysis)
 

@@ -8,12 +8,15 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    tasks, params = read_tasks(job.input.tasks), job.params
+    params = job.params
+    tasks = read_tasks(job.input.tasks)
     summary, items, workers = analyze_people(tasks, job.input.answers, params.keep, params.seed)
-    write_text(
-        items.round(DECIMALS).to_csv(index=False, lineterminator="\n"), job.output.by_compound
-    )
-    write_text(workers.to_csv(index=False, lineterminator="\n"), job.output.by_worker)
+    rounded = items.round(DECIMALS)
+    by_compound = rounded.to_csv(index=False, lineterminator="\n")
+    write_text(by_compound, job.output.by_compound)
+
+    by_worker = workers.to_csv(index=False, lineterminator="\n")
+    write_text(by_worker, job.output.by_worker)
     write_json(json_values(summary), job.output.people)
 
 

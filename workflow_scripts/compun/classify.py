@@ -10,18 +10,15 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    read, params = job.input, job.params
-    compounds, images = (
+    read = job.input
+    params = job.params
+    models = [NamedModel.model_validate(model) for model in params.models]
+    # Without texts, the prompts that need them are not asked.
+    captions = read_texts(read.captions) if read.captions else {}
+    descriptions = read_texts(read.descriptions) if read.descriptions else {}
+    choices, summary = classify(
         read_table(read.compounds, COMPOUNDS),
         read_table(read.images, COMPOUND_IMAGES),
-    )
-    models = [NamedModel.model_validate(model) for model in params.models]
-    captions, descriptions = (
-        read_texts(path) if path else {} for path in (read.captions, read.descriptions)
-    )
-    choices, summary = classify(
-        compounds,
-        images,
         read.folder,
         models,
         Runtime(params.device, params.threads, params.cache),

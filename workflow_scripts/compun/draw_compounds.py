@@ -1,9 +1,12 @@
 """Draw compounds, their images and texts about them, and training pictures for small CLIPs."""
 
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
 import pandas as pd
 
 from compclip.compun.config import TRAININGS, Drawn
-from compclip.compun.draw_compounds import SIZE, draw_compounds
+from compclip.compun.draw_compounds import SIZE, TrainingPicture, draw_compounds
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
@@ -12,8 +15,37 @@ from compclip.io import atomic_folder, empty_table, write_json, write_table, wri
 from workflow_scripts.job import Job, run_script
 
 
+def write_pictures(
+    pictures: Iterable[TrainingPicture], output: Path
+) -> tuple[dict[str, str], pd.DataFrame]:
+    """Write the training pictures; return the training sets of each, and the table of captions."""
+    trainings: dict[str, str] = {}
+    captions: list[tuple[str, int, None, str]] = []
+    with atomic_folder(output) as folder:
+        # Drawn one by one, so that their number is not known before.
+        for index, (training, image, lines) in enumerate(
+            track(pictures, None, "training pictures")
+        ):
+            name = f"{index:05d}"
+            trainings[name] = training
+            (folder / f"{name}.png").write_bytes(png(image))
+            captions += [(name, number, None, text) for number, text in enumerate(lines)]
+    table = pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"])
+    # All classes are None, of which pandas infers no type.
+    return trainings, table.astype({"class_id": "str"})
+
+
+def image_table(names: Collection[str], folder: Path) -> pd.DataFrame:
+    """Return the table of the training pictures; ``folder``: relative to the results."""
+    table = empty_table(IMAGES).reindex(range(len(names)))
+    paths = [f"{folder}/{name}.png" for name in names]
+    table = table.assign(image_id=[*names], path=paths, width=SIZE, height=SIZE)
+    return table.astype({"width": "Int64", "height": "Int64"})
+
+
 def main(job: Job) -> None:
-    write, drawn = job.output, Drawn.model_validate(job.params.drawn)
+    write = job.output
+    drawn = Drawn.model_validate(job.params.drawn)
     listed, images, captions, descriptions, pictures = draw_compounds(drawn, job.params.seed)
     with atomic_folder(write.images) as folder:
         for name, image in images.items():
@@ -21,25 +53,17 @@ def main(job: Job) -> None:
     write_text(listed.to_csv(index=False, lineterminator="\n"), write.listed)
     write_json(captions, write.captions)
     write_json(descriptions, write.descriptions)
-    captions_file, images_file, *splits = write.training
-    texts, parts, place = [], {}, write.pictures.relative_to(job.params.results)
-    with atomic_folder(write.pictures) as folder:
-        for index, (part, image, lines) in enumerate(track(pictures, None, "training pictures")):
-            parts[name := f"{index:05d}"] = part
-            (folder / f"{name}.png").write_bytes(png(image))
-            texts += [(name, number, None, text) for number, text in enumerate(lines)]
-    table = empty_table(IMAGES).reindex(range(len(parts)))
-    table = table.assign(
-        image_id=[*parts], path=[f"{place}/{name}.png" for name in parts], width=SIZE, height=SIZE
-    )
-    write_table(table.astype({"width": "Int64", "height": "Int64"}), images_file, IMAGES)
-    columns = ["image_id", "caption_id", "class_id", "text"]
-    write_table(
-        pd.DataFrame(texts, columns=columns).astype({"class_id": "str"}), captions_file, CAPTIONS
-    )
-    for training, file in zip(TRAININGS, splits, strict=True):
-        split = {"both": "train", "watched": "test_seen", training: "train"}
-        rows = [(name, split[part]) for name, part in parts.items() if part in split]
+
+    # Both trainings share captions and images; each has its own splits.
+    captions_file, images_file, *split_files = write.training
+    trainings, training_captions = write_pictures(pictures, write.pictures)
+    pictures_folder = write.pictures.relative_to(job.params.results)
+    write_table(image_table(trainings, pictures_folder), images_file, IMAGES)
+    write_table(training_captions, captions_file, CAPTIONS)
+    for training, file in zip(TRAININGS, split_files, strict=True):
+        # Pictures of the other training set are in no split; test_seen serves as validation.
+        splits = {"both": "train", "watched": "test_seen", training: "train"}
+        rows = [(name, splits[group]) for name, group in trainings.items() if group in splits]
         write_table(pd.DataFrame(rows, columns=["image_id", "split"]), file, SPLIT)
         log.info("%s: %d pictures", training, len(rows))
 

@@ -15,13 +15,16 @@ from workflow_scripts.layout import Layout
 
 
 def main(job: Job) -> None:
-    analysis, dataset = read_analysis(job.input.analysis), job.params.dataset
+    dataset = job.params.dataset
+    analysis = read_analysis(job.input.analysis)
     with style():
         for name, (figure, title, description) in draw_compun(analysis).items():
-            save(figure, getattr(job.output, name), title, description)
+            file = getattr(job.output, name)
+            save(figure, file, title, description)
     write_text(text_table(analysis), job.output.text)
-    shown = section(Layout(Path(job.params.results), dataset))
-    write_section_page(job.output.page, dataset, shown, job.params.settings)
+    # The section reads the figures that were just drawn.
+    layout = Layout(Path(job.params.results), dataset)
+    write_section_page(job.output.page, dataset, section(layout), job.params.settings)
 
 
 if __name__ == "__main__":

@@ -9,21 +9,17 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    compounds, images = (
-        read_table(job.input.compounds, COMPOUNDS),
-        read_table(job.input.images, COMPOUND_IMAGES),
-    )
     seed = job.params.seed
+    compounds = read_table(job.input.compounds, COMPOUNDS)
+    images = read_table(job.input.images, COMPOUND_IMAGES)
     pages = sample_compun_tasks(compounds, images, seed=seed)
+    # The second word keeps these tasks apart from those of a scored run with the same seed.
     write_study(job, {"compound": pages}, (seed, "compun"), job.input.folder)
+    # Compounds that lack an image have no task.
     complete = int(compounds["complete"].sum())
-    summary = {
-        "seed": seed,
-        "compounds": complete,
-        "incomplete": len(compounds) - complete,
-        **check_counts(pages),
-    }
-    write_json(summary, job.output.summary)
+    incomplete = len(compounds) - complete
+    summary = {"seed": seed, "compounds": complete, "incomplete": incomplete}
+    write_json(summary | check_counts(pages), job.output.summary)
 
 
 if __name__ == "__main__":

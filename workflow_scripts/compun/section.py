@@ -12,34 +12,33 @@ from workflow_scripts.layout import Layout
 
 
 def section(layout: Layout) -> PageSection:
-    place = layout.data / "compun"
-    analysis = shown.read_analysis(place / "analysis.csv")
-    compounds = read_table(place / "compounds.parquet", COMPOUNDS)
-    choices = read_table(place / "choices" / "choices.parquet", CHOICES)
-    ties = shown.rows_of(analysis, TIED, usual=False)
+    folder = layout.data / "compun"
+    analysis = shown.read_analysis(folder / "analysis.csv")
+    compounds = read_table(folder / "compounds.parquet", COMPOUNDS)
+    images = read_table(folder / "images.parquet", COMPOUND_IMAGES)
+    choices = read_table(folder / "choices" / "choices.parquet", CHOICES)
+    models = read_json(folder / "choices" / "choices.json")["models"]
+    # The analysis has the fraction of ties among n answers, of which the page shows the number.
+    tie_fractions = shown.rows_of(analysis, TIED, usual=False)
+    ties = (tie_fractions["value"] * tie_fractions["n"]).round()
+    # Relative to the page, which lies in the results folder.
+    image_folder = f"{layout.dataset}/compun/images"
+    figures = {}
+    for name in shown.COMPUN_FIGURES:
+        figures[name] = show_figures([layout.figure(f"compun_{name}")])[0]
     context = {
         "judged": choices["compound"].nunique(),
         "incomplete": compounds.loc[~compounds["complete"], "compound"].tolist(),
-        "ties": int((ties["value"] * ties["n"]).round().sum()),
+        "ties": int(ties.sum()),
         "answers": len(choices),
-        "drawn": (place / "drawn" / "list.csv").is_file(),
-        "images": max(
-            model["images"] for model in read_json(place / "choices" / "choices.json")["models"]
-        ),
+        "drawn": (folder / "drawn" / "list.csv").is_file(),
+        "images": max(model["images"] for model in models),
         "accuracy": shown.accuracy_lines(analysis),
         "differences": shown.difference_lines(analysis),
         "has_kinds": bool(compounds["kind"].notna().any()),
         "alpha": ALPHA,
         "paper_compounds": published.PAPER_COMPOUNDS,
-        "shown": shown.shown_compounds(
-            choices,
-            read_table(place / "images.parquet", COMPOUND_IMAGES),
-            compounds,
-            f"{layout.dataset}/compun/images",
-        ),
-        "figures": {
-            name: show_figures([layout.figure(f"compun_{name}")])[0]
-            for name in shown.COMPUN_FIGURES
-        },
+        "shown": shown.shown_compounds(choices, images, compounds, image_folder),
+        "figures": figures,
     }
     return PageSection("Compound nouns", "compun_section.html.j2", context)

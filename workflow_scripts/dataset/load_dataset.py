@@ -13,27 +13,33 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    given, output = job.params, job.output
+    params = job.params
+    output = job.output
+    # The captions of a large data set are written while they are read, not held as a table.
     with scratch_folder(output.captions) as scratch:
         with atomic_folder(output.folder) as folder:
             images, tables, summary = load_dataset(
-                given.source,
-                given.settings,
+                params.source,
+                params.settings,
                 folder,
                 scratch,
-                seed=given.seed,
-                limit=given.limit,
-                cache=given.cache,
+                seed=params.seed,
+                limit=params.limit,
+                cache=params.cache,
                 processes=job.threads,
             )
-            now = fingerprint(*given.files, cache=given.cache)
-            check_unchanged(given.contents, now, f"dataset source {given.source}")
+            # Inside the block, so that nothing is kept of files that changed while they were read.
+            current = fingerprint(*params.files, cache=params.cache)
+            check_unchanged(params.contents, current, f"dataset source {params.source}")
         os.replace(scratch / "captions.parquet", output.captions)
-    place = Path(os.path.relpath(output.folder, given.results)).as_posix()
+    # Later steps find images relative to the results folder.
+    prefix = Path(os.path.relpath(output.folder, params.results)).as_posix()
     for table in (images, *tables.values()):
         if "path" in table:
-            table["path"] = [path if pd.isna(path) else f"{place}/{path}" for path in table["path"]]
+            paths = table["path"]
+            table["path"] = [path if pd.isna(path) else f"{prefix}/{path}" for path in paths]
     write_table(images, output.images, IMAGES)
+    # Tables that only some sources have, such as the scenes of sketches.
     for file in output.tables:
         write_frame(tables[file.stem], file)
     write_json(summary, output.summary)

@@ -4,6 +4,7 @@ One process measures all compositions, because finding the subgraphs of the capt
 the time, and compositions with the same lexicons share them.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -38,59 +39,71 @@ from workflow_scripts.job import Job, run_script
 MOST_CHARACTERS, FEW_CAPTIONS = 9_100_000, 10_000
 
 
+def choose_images(job: Job) -> list[str] | None:
+    """Return random images whose captions fit into memory; None, for all, if all do."""
+    captions = job.input.captions
+    generator = rng(job.params.seed, "measure_splits", job.params.dataset)
+    # The mean length is estimated, to read few of many captions.
+    few = sample_images(captions, FEW_CAPTIONS, generator)
+    texts = read_table(captions, CAPTIONS, ["text"], few)["text"]
+    mean_length = texts.str.len().mean()
+    max_captions = int(MOST_CHARACTERS / mean_length)
+    return sample_images(captions, max_captions, generator)
+
+
+def extractor_of(job: Job, lexicons: Sequence[str]) -> Extractor:
+    """Return the extractor with which the pairs of a composition were found."""
+    adjectives = [load_lexicon(Path(file)) for file in lexicons]
+    nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
+    return Extractor(job.params.model, adjectives, nouns, load_lexicon(job.input.compounds))
+
+
 def main(job: Job) -> None:
-    params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
-    generator = rng(params.seed, "measure_splits", params.dataset)
-    few = sample_images(job.input.captions, FEW_CAPTIONS, generator)
-    length = read_table(job.input.captions, CAPTIONS, ["text"], few)["text"].str.len().mean()
-    images = sample_images(job.input.captions, int(MOST_CHARACTERS / length), generator)
-    captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"], images)
-    all_swapped = [read_table(file, SWAPPED, images=images) for file in job.input.swapped]
+    read = job.input
+    params = job.params
+    settings = DivergenceConfig.model_validate(params.settings)
+    images = choose_images(job)
+    captions = read_table(read.captions, CAPTIONS, [*CAPTION_KEY, "text"], images)
+    all_swapped = [read_table(file, SWAPPED, images=images) for file in read.swapped]
+    all_lexicons = [tuple(lexicons) for lexicons in params.lexicons]
 
     @cache
     def search(lexicons: tuple[str, ...], nodes: int) -> SearchedTexts:
         """Return the subgraphs of the captions, and of the swapped captions of compositions with
         these lexicons.
         """
-        nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
-        adjectives = [load_lexicon(Path(file)) for file in lexicons]
-        extractor = Extractor(params.model, adjectives, nouns, load_lexicon(job.input.compounds))
-        swapped = [
-            table["swapped_text"]
-            for of, table in zip(read_by, all_swapped, strict=True)
-            if of == lexicons
-        ]
+        extractor = extractor_of(job, lexicons)
+        texts = [captions["text"]]
+        for swapped, swapped_lexicons in zip(all_swapped, all_lexicons, strict=True):
+            if swapped_lexicons == lexicons:
+                texts.append(swapped["swapped_text"])
+        # The parses that extract_pairs has made are found in its cache.
         file = params.cache / "pairs" / "occurrences.sqlite"
-        return search_texts(
-            pd.concat([captions["text"], *swapped]), extractor, nodes, job.threads, file
-        )
+        return search_texts(pd.concat(texts), extractor, nodes, job.threads, file)
 
-    read_by = [tuple(lexicons) for lexicons in params.lexicons]
+    pair_columns = [*CAPTION_KEY, "adjective", "noun", "adjective_start"]
     for number, composition in enumerate(params.compositions):
+        searched = None
+        if settings.subgraphs:
+            searched = search(all_lexicons[number], settings.subgraphs.nodes)
         divergences, summary = measure_splits(
             SplitTables(
                 captions,
-                read_table(
-                    job.input.pairs[number],
-                    PAIRS,
-                    [*CAPTION_KEY, "adjective", "noun", "adjective_start"],
-                    images,
-                ),
-                read_table(job.input.ranking[number], RANKING),
-                read_table(job.input.splits[number], SPLIT, images=images),
+                read_table(read.pairs[number], PAIRS, pair_columns, images),
+                read_table(read.ranking[number], RANKING),
+                read_table(read.splits[number], SPLIT, images=images),
                 all_swapped[number],
-                read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"], images),
+                read_table(read.prompts[number], PROMPTS, [*CAPTION_KEY, "split"], images),
             ),
             settings,
-            searched=search(read_by[number], settings.subgraphs.nodes)
-            if settings.subgraphs
-            else None,
+            searched=searched,
             dataset=params.dataset,
             composition=composition,
             seed=params.seed,
         )
         write_table(divergences, job.output.divergence[number], DIVERGENCE)
         if images:
+            # Small samples diverge more, so that readers must know of the sample.
             summary["warnings"].append(
                 f"measured on {len(images):,} random images, with {len(captions):,} captions"
             )

@@ -11,6 +11,7 @@ from workflow_scripts.layout import Layout
 def section(layout: Layout) -> PageSection:
     divergences = read_divergences(layout.place)
     context = {
+        # Tests by the captions that are prompted for, and by all; train always has all captions.
         "of_prompts": divergence_lines(divergences, "prompts"),
         "of_captions": divergence_lines(divergences, "captions"),
         "tests": [SPLIT_NAMES[split] for split in TESTS],

@@ -14,20 +14,20 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    params, output = job.params, job.output
-    generator, prompts = (
-        Generator.model_validate(params.generator),
-        read_table(job.input.prompts, PROMPTS),
-    )
+    params = job.params
+    output = job.output
+    generator = Generator.model_validate(params.generator)
+    prompts = read_table(job.input.prompts, PROMPTS)
+    # Only the tables that this kind of generator reads.
     tables = {path.stem: read_frame(path) for path in job.input.tables}
-    place = Path(os.path.relpath(output.folder, params.results)).as_posix()
+    # The manifest's paths are relative to the results folder, as those of all images.
+    prefix = Path(os.path.relpath(output.folder, params.results)).as_posix()
     with atomic_folder(output.folder) as folder:
-        composition = job.wildcards.composition
         context = Context(
             tables,
             folder,
-            place,
-            composition,
+            prefix,
+            job.wildcards.composition,
             params.seed,
             params.cache,
             params.threads,
@@ -35,6 +35,7 @@ def main(job: Job) -> None:
         )
         generated = generate_images(generator, prompts, context, params.contents)
     write_table(generated.manifest, output.manifest, MANIFEST)
+    # Only generators that draw know what their images show; the oracle reads it.
     if generated.scenes is not None:
         write_frame(generated.scenes, output.scenes)
     write_json(generated.summary, output.summary)

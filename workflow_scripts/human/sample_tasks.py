@@ -1,5 +1,6 @@
 """Sample tasks for people from a scored run, and write them as Label Studio projects."""
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -18,44 +19,54 @@ from workflow_scripts.human.study import read_scores, write_study
 from workflow_scripts.job import Job, run_script
 
 
-def main(job: Job) -> None:
-    read, params, sampling = job.input, job.params, Sampling.model_validate(job.params.sampling)
-    prompts, names, results = (
-        read_table(read.prompts, PROMPTS),
-        params.generators,
-        Path(params.results),
-    )
+def read_entries(job: Job, sampling: Sampling) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the scored images of the splits to ask about, and why others are skipped."""
+    read = job.input
+    params = job.params
+    prompts = read_table(read.prompts, PROMPTS)
+    # The swaps give wrong captions for the other splits; for test_unseen, trials make them.
     unseen = prompts.loc[prompts["split"] == "test_unseen", "image_id"]
-    captions, pairs = read_table(read.captions, CAPTIONS), read_table(read.pairs, PAIRS)
-    captions, pairs = (table[table["image_id"].isin(unseen)] for table in (captions, pairs))
-    adjectives = sorted(read_table(read.ranking, RANKING)["adjective"].unique())
-    trials = make_trials(captions, pairs, set(read_heldout(read.heldout)), adjectives, params.seed)
-    others = other_captions(read_table(read.swapped, SWAPPED), prompts, trials)
-    tables = zip(names, (read_table(path, MANIFEST) for path in read.manifests), strict=True)
-    manifests = pd.concat([table.assign(generator=name) for name, table in tables])
+    captions = read_table(read.captions, CAPTIONS)
+    captions = captions[captions["image_id"].isin(unseen)]
+    pairs = read_table(read.pairs, PAIRS)
+    pairs = pairs[pairs["image_id"].isin(unseen)]
+    ranking = read_table(read.ranking, RANKING)
+    adjectives = sorted(ranking["adjective"].unique())
+    heldout = set(read_heldout(read.heldout))
+    trials = make_trials(captions, pairs, heldout, adjectives, params.seed)
+    swapped = read_table(read.swapped, SWAPPED)
+    other_texts = other_captions(swapped, prompts, trials)
+    tables = []
+    for name, path in zip(params.generators, read.manifests, strict=True):
+        tables.append(read_table(path, MANIFEST).assign(generator=name))
+    manifests = pd.concat(tables)
+    # Entries of other splits would count as skipped.
     manifests = manifests[manifests["split"].isin(sampling.splits)]
-    entries, skipped = entries_of(prompts, manifests, read_scores(read.scores), others)
-    require(
-        len(entries),
-        job.where,
-        f"no scored image of {', '.join(names)}",
-        "compute the scores first",
-    )
-    real = (
-        read_table(read.images, IMAGES)
-        .dropna(subset="path")
-        .set_index("image_id")["path"]
-        .to_dict()
-    )
+    entries, skipped = entries_of(prompts, manifests, read_scores(read.scores), other_texts)
+    fault = f"no scored image of {', '.join(params.generators)}"
+    require(len(entries), job.where, fault, "compute the scores first")
+    return entries, skipped
+
+
+def main(job: Job) -> None:
+    params = job.params
+    composition = job.wildcards.composition
+    results = Path(params.results)
+    sampling = Sampling.model_validate(params.sampling)
+    entries, skipped = read_entries(job, sampling)
+    # Captions may come without an image.
+    images = read_table(job.input.images, IMAGES).dropna(subset="path")
+    real_paths = images.set_index("image_id")["path"].to_dict()
+    # Several entries may show one file, which is then hashed once.
     content = cache(lambda path: sha256(results / path))
-    pages, cells, unused = sample_tasks(entries, real, content, sampling, params.seed)
-    write_study(job, pages, (params.seed, params.dataset, job.wildcards.composition), results)
+    pages, cells, unused = sample_tasks(entries, real_paths, content, sampling, params.seed)
+    write_study(job, pages, (params.seed, params.dataset, composition), results)
     summary = {
         "dataset": params.dataset,
-        "composition": job.wildcards.composition,
+        "composition": composition,
         "seed": params.seed,
-        "generators": names,
-        "kinds": {kind: check_counts(of_kind) for kind, of_kind in pages.items()},
+        "generators": params.generators,
+        "kinds": {kind: check_counts(kind_pages) for kind, kind_pages in pages.items()},
         "cells": cells,
         "skipped": dict(sorted((skipped + unused).items())),
     }

@@ -4,6 +4,7 @@ A project is a labeling configuration (XML) and tasks (JSON, with their pictures
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 
 import pandas as pd
@@ -22,15 +23,33 @@ from workflow_scripts.job import Job
 
 def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
     """Return the scores of all generators; each judge has a folder for each generator."""
-    files = [
-        (folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS
-    ]
-    tables = [
-        read_table(file, SCORES).assign(generator=of, split=split)
-        for file, of, split in files
-        if file.is_file()
-    ]
+    tables = []
+    for folder, split in product(folders, TESTS):
+        file = folder / f"{split}.parquet"
+        # Not every generator serves every split.
+        if file.is_file():
+            scores = read_table(file, SCORES)
+            tables.append(scores.assign(generator=folder.name, split=split))
     return pd.concat(tables)
+
+
+def write_pictures(
+    job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path
+) -> dict[Picture, str]:
+    """Write the output pictures, and return the name of each picture's file."""
+    # Tasks share pictures; each is encoded once, in the order of the tasks.
+    pictures: dict[Picture, None] = {}
+    for page in chain.from_iterable(pages.values()):
+        for task in page:
+            pictures |= dict.fromkeys(task.pictures)
+    names: dict[Picture, str] = {}
+    with atomic_folder(job.output.pictures) as folder:
+        for picture in track(pictures, len(pictures), "pictures"):
+            raw, suffix = encode_picture(picture.image(images, job.params.seed))
+            # The same content gets the same name, so that a repeated run writes the same files.
+            names[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
+            (folder / names[picture]).write_bytes(raw)
+    return names
 
 
 def write_study(
@@ -41,22 +60,14 @@ def write_study(
     ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the
     pictures' paths.
     """
-    wanted = dict.fromkeys(
-        p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures
-    )
-    files: dict[Picture, str] = {}
-    with atomic_folder(job.output.pictures) as folder:
-        for picture in track(wanted, len(wanted), "pictures"):
-            raw, suffix = encode_picture(picture.image(images, job.params.seed))
-            files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
-            (folder / files[picture]).write_bytes(raw)
-    write_table(task_table(pages, files, study), job.output.tasks, TASKS)
+    names = write_pictures(job, pages, study, images)
+    write_table(task_table(pages, names, study), job.output.tasks, TASKS)
+    consent = job.params.consent
     with atomic_folder(job.output.label_studio) as folder:
+        # Read back, so that a project shows the tasks as ``analyze`` will read them.
         for kind, tasks in read_tasks(job.output.tasks).groupby("kind", sort=False):
-            context = {"kind": ALL_KINDS[kind], "consent": job.params.consent is not None}
+            context = {"kind": ALL_KINDS[kind], "consent": consent is not None}
             write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")
-            write_json(
-                project_tasks(tasks, job.output.pictures, job.params.consent),
-                folder / f"{kind}.json",
-            )
+            project = project_tasks(tasks, job.output.pictures, consent)
+            write_json(project, folder / f"{kind}.json")
     log.info("in Label Studio, create a project for each kind with its .xml, and import its .json")

@@ -16,9 +16,12 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    given, read, folder = job.params, job.input, job.output.judge
-    settings = Training.model_validate(given.settings)
-    settle(given.threads)
+    params = job.params
+    read = job.input
+    settings = Training.model_validate(params.settings)
+    # Before any use of torch, so that the same seed gives the same weights.
+    settle(params.threads)
+    # Each process of a group trains on a GPU of its own.
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
         material = find_material(
@@ -26,22 +29,30 @@ def main(job: Job) -> None:
             read_table(read.images, IMAGES),
             [read_table(file, SPLIT) for file in read.splits],
             settings,
-            Path(given.results),
-            halves=given.halves,
+            Path(params.results),
+            halves=params.halves,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
         )
-        options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
-        built, rows = train_judge(material, settings, **options, device=device, group=group)
-        if group.first:
-            summary = describe_training(built, material, settings, rows)
-            judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
-            with atomic(folder / "log.csv") as temporary:
-                pd.DataFrame(rows).to_csv(
-                    temporary, index=False, float_format="%.6f", lineterminator="\n"
-                )
-            write_json(
-                {"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / JUDGE_MANIFEST
-            )
+        judge, log_rows = train_judge(
+            material,
+            settings,
+            seed=params.seed,
+            threads=params.threads,
+            cache=params.cache,
+            device=device,
+            group=group,
+        )
+        # All processes end with the same weights, so one writes them.
+        if not group.first:
+            return
+        summary = describe_training(judge, material, settings, log_rows)
+        folder = job.output.judge
+        judge_hash = save_judge(judge, model_name(settings.model), settings.crop, folder)
+        log_table = pd.DataFrame(log_rows)
+        with atomic(folder / "log.csv") as temporary:
+            log_table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+        manifest = {"judge_hash": judge_hash, **summary, "seed": params.seed}
+        write_json(manifest, folder / JUDGE_MANIFEST)
 
 
 if __name__ == "__main__":

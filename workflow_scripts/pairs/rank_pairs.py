@@ -10,6 +10,7 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     columns = ["image_id", "adjective", "noun", "relation"]
+    # Lazy, so that one block of a large table is in memory at once.
     pairs = (
         read_table(job.input.pairs, PAIRS, columns, images) for images in image_blocks(job, "pairs")
     )

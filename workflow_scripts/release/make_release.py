@@ -1,6 +1,6 @@
 """Write a release of a run: its artifacts, and the adjustment of each judge's similarities."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_composition
 
+# The artifacts of a data set and of a composition that a release contains.
 OF_DATASET = ("captions.parquet", "images.parquet")
 OF_COMPOSITION = (
     "prompts.parquet",
@@ -35,6 +36,7 @@ OF_COMPOSITION = (
     "audit.json",
 )
 
+# The params that decide scores: images of others are scored by the same.
 RELEASED_SETTINGS = (
     "dataset",
     "reference",
@@ -53,89 +55,94 @@ def judge_folder(layout: Layout, judge: str) -> str:
     return layout.judge(judge).relative_to(layout.data).as_posix()
 
 
-def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a composition by their path in the release."""
-    name = layout.composition
-    for file in OF_COMPOSITION:
-        yield f"{name}/{file}", layout.place / file
+def files_of(layout: Layout, params: Any) -> dict[str, Path]:
+    """Return the files of a composition by their path in the release."""
+    composition = layout.composition
+    files = {f"{composition}/{name}": layout.place / name for name in OF_COMPOSITION}
     for judge in params.judges:
-        yield f"{name}/health/{judge}.json", layout.place / "health" / f"{judge}.json"
-        for path in sorted(layout.judge(judge).rglob("*")):
+        health = layout.place / "health" / f"{judge}.json"
+        files[f"{composition}/health/{judge}.json"] = health
+        folder = layout.judge(judge)
+        for path in sorted(folder.rglob("*")):
+            # Hidden files, such as records of digests, belong to this run.
             if path.is_file() and not path.name.startswith("."):
-                within = path.relative_to(layout.judge(judge)).as_posix()
-                yield f"{judge_folder(layout, judge)}/{within}", path
+                name = path.relative_to(folder).as_posix()
+                files[f"{judge_folder(layout, judge)}/{name}"] = path
         for generator in params.controls:
             for path in sorted(layout.scores(generator, judge).glob("[!.]*")):
+                # Predictions are pickles, from which the scores of a release are not computed.
                 if path.suffix != ".pkl":
-                    yield f"{name}/scores/{judge}/{generator}/{path.name}", path
+                    files[f"{composition}/scores/{judge}/{generator}/{path.name}"] = path
+    return files
 
 
 def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
     """Return how a judge's similarities are adjusted, as in the scores of the run."""
     prompts, variants, images = read_composition(layout, "prompts", "variants", "images").values()
-    seen, copies = (
-        table.loc[table["split"] == "test_seen", "text"].tolist() for table in (prompts, variants)
+    # The adjustment is chosen on seen prompts alone.
+    seen = prompts.loc[prompts["split"] == "test_seen", "text"]
+    seen_variants = variants.loc[variants["split"] == "test_seen", "text"]
+    opened = open_embedder(
+        layout.judge(judge), params.batch, params.threads, params.device, params.cache
     )
-    folder = layout.judge(judge)
-    with open_embedder(
-        folder, params.batch, params.threads, params.device, params.cache
-    ) as embedder:
-        texts = embed_once(embedder, sorted({*seen}) + copies)
+    with opened as embedder:
+        texts = embed_once(embedder, sorted(set(seen)) + seen_variants.tolist())
 
-        def pictures(paths: Sequence[str]) -> np.ndarray:
+        def embed_images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, images, layout.results))
 
-        return choose_adjustment(prompts, images, variants, texts, pictures, params.seed)
+        return choose_adjustment(prompts, images, variants, texts, embed_images, params.seed)
 
 
 def released_composition(layout: Layout, params: Any) -> ReleasedComposition:
-    summaries = {
-        judge: read_json(layout.scores(params.controls[0], judge) / "summary.json")
-        for judge in params.judges
-    }
-    judges = {
-        judge: ReleasedJudge(folder=judge_folder(layout, judge), hash=summary["judge_hash"])
-        for judge, summary in summaries.items()
-    }
-    candidates = summaries[params.judges[0]]["candidates"]
+    judges = {}
+    for judge in params.judges:
+        # The scores of any generator name the judge's hash; all judges rank the same candidates.
+        summary = read_json(layout.scores(params.controls[0], judge) / "summary.json")
+        folder = judge_folder(layout, judge)
+        judges[judge] = ReleasedJudge(folder=folder, hash=summary["judge_hash"])
     return ReleasedComposition(
-        candidates=candidates, judges=judges, generators=params.controls, anchors=params.anchors
+        candidates=summary["candidates"],
+        judges=judges,
+        generators=params.controls,
+        anchors=params.anchors,
     )
 
 
-def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Contents:
+def contents_of(params: Any, compositions: Sequence[Layout], config: ReleaseConfig) -> Contents:
     """Return release.json without its files."""
     settings = {name: getattr(params, name) for name in RELEASED_SETTINGS}
+    released = {layout.composition: released_composition(layout, params) for layout in compositions}
     return Contents(
         name=config.name or params.dataset,
         version=config.version,
         license=config.license,
         compclip=package_version("compclip"),
-        compositions={layout.composition: released_composition(layout, params) for layout in of},
+        compositions=released,
         scoring=Scoring.model_validate(params.scoring),
-        files={},
+        files={},  # make_release adds them with their hashes
         **settings,
     )
 
 
 def main(job: Job) -> None:
-    params, of = job.params, layouts(job)
+    params = job.params
+    compositions = layouts(job)
     config = ReleaseConfig.model_validate(params.release)
-    files = {name: of[0].data / name for name in OF_DATASET}
+    data = compositions[0].data
+    files = {name: data / name for name in OF_DATASET}
     adjustments = {}
-    for layout in of:
-        files |= dict(files_of(layout, params))
+    for layout in compositions:
+        files |= files_of(layout, params)
         for judge in params.judges:
-            adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(
-                layout, judge, params
-            )
-    paths = (
-        read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else ()
-    )
-    images = {path: of[0].results / path for path in paths}
-    make_release(
-        job.output.release, config, contents_of(params, of, config), files, adjustments, images
-    )
+            path = f"{layout.composition}/adjustments/{judge}.json"
+            adjustments[path] = adjustment_of(layout, judge, params)
+    images: dict[str, Path] = {}
+    if config.images:
+        for path in read_table(data / "images.parquet", IMAGES)["path"].dropna():
+            images[path] = compositions[0].results / path
+    contents = contents_of(params, compositions, config)
+    make_release(job.output.release, config, contents, files, adjustments, images)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,14 @@ from workflow_scripts.score.section import read_health
 
 def layouts(job: Job) -> list[Layout]:
     """Return the layout of each composition's artifacts."""
-    place = Path(job.params.results), job.params.dataset
-    return [Layout(*place, name, job.params.share) for name in job.params.compositions]
+    params = job.params
+    results = Path(params.results)
+    return [Layout(results, params.dataset, name, params.share) for name in params.compositions]
 
 
 def table_file(layout: Layout, name: str) -> Path:
     folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
+    # All other tables are the composition's own.
     return folders.get(name, layout.place) / f"{name}.parquet"
 
 
@@ -42,11 +44,12 @@ def read_generated(
 ) -> Iterator[GeneratedImages]:
     for name in generators:
         folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
-        summary, sets = folders[0]
-        scores = [
-            of_all_judges([tables[split] for _, tables in folders]).assign(split=split)
-            for split in sets
-        ]
+        # The first judge stands for all in what does not depend on the judge.
+        summary, first_tables = folders[0]
+        scores = []
+        for split in first_tables:
+            split_tables = [tables[split] for _, tables in folders]
+            scores.append(of_all_judges(split_tables).assign(split=split))
         manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
         yield GeneratedImages(name, manifest, pd.concat(scores), summary)
 
@@ -60,27 +63,26 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
     """Return a composition's results for readers. ``rows``: its rows of scores.parquet and
     comparisons.csv.
     """
-    generated = {
-        name: read_json(layout.generated(name) / "summary.json") for name in params.generators
-    }
+    summaries = []
+    unchecked = []
+    for name in params.generators:
+        scores = layout.scores(name, params.judges[0])
+        summaries.append(read_json(scores / "summary.json"))
+        generated = read_json(layout.generated(name) / "summary.json")
+        # Only a folder of images may lack the texts that its images were made from.
+        if generated["kind"] == "folder" and not generated["texts_checked"]:
+            unchecked.append(name)
     results = Results(
         title=f"{layout.dataset}, {layout.composition}",
         scores=rows[0],
         comparisons=rows[1],
         anchors=params.anchors,
-        summaries=[
-            read_json(layout.scores(of, params.judges[0]) / "summary.json")
-            for of in params.generators
-        ],
+        summaries=summaries,
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
         training_data=params.training_data,
-        unchecked=[
-            name
-            for name, of in generated.items()
-            if of["kind"] == "folder" and not of["texts_checked"]
-        ],
+        unchecked=unchecked,
     )
     return to_read(results)

@@ -12,28 +12,25 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    names, seed, reference = (
-        (job.params.dataset, job.wildcards.composition),
-        job.params.seed,
-        job.params.reference,
-    )
-    files = read_table(job.input.scores, MEASUREMENTS), pd.read_csv(job.input.by_pair)
-    scores, pairs = (of_composition(table, *names) for table in files)
+    output = job.output
+    seed = job.params.seed
+    names = (job.params.dataset, job.wildcards.composition)
+    # The tables have the rows of all compositions.
+    all_scores = read_table(job.input.scores, MEASUREMENTS)
+    scores = of_composition(all_scores, *names)
+    all_pairs = pd.read_csv(job.input.by_pair)
+    pairs = of_composition(all_pairs, *names)
     trainings = [pd.read_csv(judge / "log.csv") for judge in job.input.judges]
     with style():
+        composed = draw_composed(scores, seed)
+        by_split = draw_scores(scores, job.params.reference, seed)
+        by_pair = draw_pairs(pairs, seed)
+        loss = draw_loss(trainings, seed)
         for path, title, figure in (
-            (
-                job.output.composed,
-                "How much of what was held out is composed",
-                draw_composed(scores, seed),
-            ),
-            (
-                job.output.scores,
-                "Both scores of each generator on each split",
-                draw_scores(scores, reference, seed),
-            ),
-            (job.output.pairs, "Adjective accuracy by held-out pair", draw_pairs(pairs, seed)),
-            (job.output.loss, "The judges' training", draw_loss(trainings, seed)),
+            (output.composed, "How much of what was held out is composed", composed),
+            (output.scores, "Both scores of each generator on each split", by_split),
+            (output.pairs, "Adjective accuracy by held-out pair", by_pair),
+            (output.loss, "The judges' training", loss),
         ):
             save(figure, path, f"{title} ({', '.join(names)})")
     log.info("%s, %s: figures drawn", *names)

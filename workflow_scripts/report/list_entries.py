@@ -21,16 +21,17 @@ def main(job: Job) -> None:
     with atomic_folder(job.output.data) as folder:
         for layout in layouts(job):
             tables = read_composition(layout, "pairs", "prompts", "swapped")
-            data = list_entries(read_generated(layout, params.generators, params.judges), **tables)
-            name, text = (
-                layout.composition,
-                json.dumps(data, ensure_ascii=False, separators=(",", ":")),
-            )
-            (folder / f"{name}.js").write_text(
-                f"received({json.dumps(name)},{text});\n", encoding="utf-8"
-            )
-            count = sum(len(columns["prompt"]) for columns in data["generators"].values())
-            log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", len(text.encode()) / 1e6)
+            generated = read_generated(layout, params.generators, params.judges)
+            data = list_entries(generated, **tables)
+            name = layout.composition
+            # Without spaces, because the text has many megabytes.
+            text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            script = f"received({json.dumps(name)},{text});\n"
+            (folder / f"{name}.js").write_text(script, encoding="utf-8")
+            generators = data["generators"].values()
+            count = sum(len(columns["prompt"]) for columns in generators)
+            megabytes = len(text.encode()) / 1e6
+            log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", megabytes)
     context = {name: getattr(params, name) for name in ("dataset", "compositions", "judges")}
     context["splits"] = [SPLIT_NAMES[split] for split in TESTS]
     write_page(render("entries.html.j2", context), job.output.page)

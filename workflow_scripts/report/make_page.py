@@ -15,7 +15,7 @@ from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
 from compclip.io import blocks_of, read_json, read_table
-from compclip.plot.examples import choose_examples
+from compclip.plot.examples import ShownExample, choose_examples
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.rows import of_composition
@@ -27,6 +27,7 @@ from workflow_scripts.report import artifacts
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
+# In the order of the page.
 SCORE_FIGURES = ("composed", "scores", "pairs")
 # Numbers of swapped examples on the first screen, and in each part below it.
 STRIP, TOGETHER = 3, 6
@@ -35,38 +36,34 @@ STRIP, TOGETHER = 3, 6
 def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     """Yield the data that are in no split or have no prompt."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
-    captions, swapped, pairs = (
-        artifacts.table_file(layout, name) for name in ("captions", "swapped", "pairs")
+    images = read_table(artifacts.table_file(layout, "captions"), CAPTIONS, ["image_id"])
+    pairs_file = artifacts.table_file(layout, "pairs")
+    columns = [*CAPTION_KEY, "adjective", "noun", "relation"]
+    # Lazy, so that one block of a large table is in memory at once.
+    pairs = (
+        read_table(pairs_file, PAIRS, columns, block) for block in blocks_of(pairs_file, BLOCK)
     )
-    images, columns = (
-        read_table(captions, CAPTIONS, ["image_id"]),
-        [*CAPTION_KEY, "adjective", "noun", "relation"],
-    )
-    found = (read_table(pairs, PAIRS, columns, block) for block in blocks_of(pairs, BLOCK))
     ranking, splits = artifacts.read_composition(layout, "ranking", "splits").values()
-    yield from skipped.in_pairs(len(images), found, ranking)
-    yield from skipped.in_splits(images, splits, read_table(swapped, SWAPPED, ["image_id"]))
+    yield from skipped.in_pairs(len(images), pairs, ranking)
+    swapped = read_table(artifacts.table_file(layout, "swapped"), SWAPPED, ["image_id"])
+    yield from skipped.in_splits(images, splits, swapped)
     yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
 
 
 def ignored_line(params: Any) -> str:
     """Return a line that says why there are no scores, and names the judge and the generators."""
-    judge, generators = (
-        params.settings["judge"].get("model"),
-        params.settings["generate"].get("generators"),
-    )
+    judge = params.settings["judge"].get("model")
+    generators = params.settings["generate"].get("generators")
     if not generators:
         return (
             f"No generators are configured (generate.generators), so the judge ({judge}) is "
             "ignored."
         )
-    ignored = (
-        f"the judge ({judge}) and the generators "
-        f"({', '.join(each['name'] for each in generators)}) are ignored"
-    )
+    names = ", ".join(generator["name"] for generator in generators)
     folder = f"dataset.{params.source}.images"
     return (
-        f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
+        f"The data set has no images, so the judge ({judge}) and the generators ({names}) are "
+        f"ignored; to score images, name their folder in {folder}."
     )
 
 
@@ -77,8 +74,22 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
         "name": layout.composition,
         "sections": [splits, divergence_section(layout)],
         "of_section": {},
+        # Kinds of which nothing was skipped are not listed.
         "skipped": [line for line in skipped_lines(layout) if line.count],
     }
+
+
+def examples(layout: Layout, params: Any) -> tuple[list[ShownExample], list[ShownExample]]:
+    """Return swapped examples, and unseen ones."""
+    tables = artifacts.read_composition(layout, "prompts")
+    # Examples are prompts; the other tables may be large.
+    prompted = tables["prompts"]["image_id"].unique().tolist()
+    tables |= artifacts.read_composition(
+        layout, "captions", "images", "pairs", "swapped", images=prompted
+    )
+    generated = artifacts.read_generated(layout, params.generators, params.judges)
+    stream = rng(params.seed, "examples", layout.dataset, layout.composition)
+    return choose_examples(generated, params.examples, stream, **tables)
 
 
 def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
@@ -86,52 +97,59 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     comparisons.csv.
     """
     context = with_splits(layout, params)
-    scores, comparisons = (
-        of_composition(each, layout.dataset, layout.composition) for each in rows
-    )
-    tables = artifacts.read_composition(layout, "prompts")
-    prompted = tables["prompts"]["image_id"].unique().tolist()
-    tables |= artifacts.read_composition(
-        layout, "captions", "images", "pairs", "swapped", images=prompted
-    )
-    generated = artifacts.read_generated(layout, params.generators, params.judges)
-    stream = rng(params.seed, "examples", layout.dataset, layout.composition)
-    swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
+    names = (layout.dataset, layout.composition)
+    # The tables have the rows of all compositions.
+    all_scores, all_comparisons = rows
+    scores = of_composition(all_scores, *names)
+    comparisons = of_composition(all_comparisons, *names)
+    swapped, unseen = examples(layout, params)
     # The first figure is embedded, so that the page file alone shows the result.
-    first, *others = map(layout.figure, SCORE_FIGURES)
-    figures = show_figures([first], embed=True) + show_figures(others)
-    judges = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
+    first_file, *more_files = map(layout.figure, SCORE_FIGURES)
+    figures = show_figures([first_file], embed=True) + show_figures(more_files)
+    manifests = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
+    # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
+    judge = judge_section(layout, params.judges, params.health)
+    readable = artifacts.read_readable(layout, (scores, comparisons), params)
+    groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
     return context | {
-        "trained": judges[0].get("epochs") != 0,
-        "of": artifacts.read_readable(layout, (scores, comparisons), params),
+        # A pretrained judge may be used unchanged.
+        "trained": manifests[0].get("epochs") != 0,
+        "of": readable,
         "candidates": int(scores["candidates"].iloc[0]),
-        "sections": [divergence, judge_section(layout, params.judges, params.health), splits],
+        "sections": [divergence, judge, splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
         "of_section": {"the-judge": show_figures([layout.figure("loss")])},
         "strip": swapped[:STRIP],
-        "swapped": [swapped[n : n + TOGETHER] for n in range(0, len(swapped), TOGETHER)],
+        "swapped": groups,
         "unseen": unseen,
-        "judge_hashes": [manifest["judge_hash"] for manifest in judges],
+        "judge_hashes": [manifest["judge_hash"] for manifest in manifests],
     }
 
 
 def main(job: Job) -> None:
-    params, layouts = job.params, artifacts.layouts(job)
-    scores = job.input.scores
-    rows = [read_table(scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)] if scores else []
-    compositions = [
-        with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts
-    ]
-    whole = replace(layouts[0], composition="")
-    sections = [
-        import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections
-    ]
-    if not rows:
+    params = job.params
+    layouts = artifacts.layouts(job)
+    is_scored = bool(job.input.scores)
+    if is_scored:
+        rows = [read_table(job.input.scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)]
+        compositions = [with_scores(layout, rows, params) for layout in layouts]
+    else:
+        compositions = [with_splits(layout, params) for layout in layouts]
         log.info(ignored_line(params))
-    context = {name: getattr(params, name) for name in ("dataset", "about", "seed", "settings")}
-    context |= {"scored": bool(rows), "ignored": ignored_line(params), "compositions": compositions}
-    context["sections"] = [section for section in sections if section]
+    # These stages have one section for the whole data set.
+    whole = replace(layouts[0], composition="")
+    stages = [import_module(f"workflow_scripts.{stage}.section") for stage in params.sections]
+    context = {
+        "dataset": params.dataset,
+        "about": params.about,
+        "seed": params.seed,
+        "settings": params.settings,
+        "scored": is_scored,
+        "ignored": ignored_line(params),
+        "compositions": compositions,
+        "sections": [stage.section(whole) for stage in stages],
+    }
     write_page(render("report.html.j2", context), job.output.page)
 
 

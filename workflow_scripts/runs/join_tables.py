@@ -2,6 +2,8 @@
 Markdown and LaTeX.
 """
 
+from pathlib import Path
+
 import pandas as pd
 
 from compclip.core.errors import UserError
@@ -15,39 +17,40 @@ HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
 
 def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the tables of runs as one with a first column ``run``."""
-    joined = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
-    if any(set(table) != {*joined} - {"run"} for table in tables.values()):
+    # Runs of different versions may have different columns.
+    columns = set(next(iter(tables.values())))
+    if any(set(table) != columns for table in tables.values()):
         raise UserError("the tables of the runs have different columns; make all of them again")
+    joined = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
     return joined[["run", *joined.columns.drop("run")]]
+
+
+def join_chapters(files: dict[str, Path], heading: str) -> str:
+    """Return the texts of runs as chapters."""
+    chapters = []
+    for run, file in files.items():
+        text = file.read_text(encoding="utf-8")
+        chapters.append(heading.format(run) + text)
+    return "\n".join(chapters)
 
 
 def main(job: Job) -> None:
     for output in job.output.joined:
-        files = dict(
-            zip(
-                job.params.runs,
-                (file for file in job.input.tables if file.name == output.name),
-                strict=True,
-            )
-        )
+        # The inputs list the tables of each kind in the order of the runs.
+        same_name = [file for file in job.input.tables if file.name == output.name]
+        files = dict(zip(job.params.runs, same_name, strict=True))
         if output.suffix == ".parquet":
-            write_frame(
-                join_rows({name: read_table(file, MEASUREMENTS) for name, file in files.items()}),
-                output,
-            )
-            continue
-        if heading := HEADINGS.get(output.suffix):
-            text = "\n".join(
-                heading.format(name) + file.read_text(encoding="utf-8")
-                for name, file in files.items()
-            )
+            tables = {run: read_table(file, MEASUREMENTS) for run, file in files.items()}
+            write_frame(join_rows(tables), output)
+        elif output.suffix in HEADINGS:
+            write_text(join_chapters(files, HEADINGS[output.suffix]), output)
         else:
+            # As text, because a number that is read and written again may get other digits.
             rows = {
-                name: pd.read_csv(file, dtype=str, keep_default_na=False)
-                for name, file in files.items()
+                run: pd.read_csv(file, dtype=str, keep_default_na=False)
+                for run, file in files.items()
             }
-            text = join_rows(rows).to_csv(index=False, lineterminator="\n")
-        write_text(text, output)
+            write_text(join_rows(rows).to_csv(index=False, lineterminator="\n"), output)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ TRAINED_ON = {
 }
 
 
-def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell | None:
-    if not of or not of.get("n", 1):
+def _accuracy(result: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell | None:
+    # Without entries, there is no accuracy; differences have no number of entries.
+    if not result or not result.get("n", 1):
         return None
-    ends = (
-        interval(of["same_pairs_low"], of["same_pairs_high"])
-        if name in ("accuracy", "value")
-        else ""
-    )
-    return TableCell(percent(of[name]), ends)
+    # The other numbers, such as chance, have no interval.
+    if name not in ("accuracy", "value"):
+        return TableCell(percent(result[name]), "")
+    ends = interval(result["same_pairs_low"], result["same_pairs_high"])
+    return TableCell(percent(result[name]), ends)
 
 
 def health_lines(health: Health) -> list[Line]:
@@ -35,38 +35,46 @@ def health_lines(health: Health) -> list[Line]:
     """
     lines = []
     for judge, content in health.judges.items():
-        for kind, of in content["images"].items():
-            cells = [_accuracy(of[side]) for side in ("seen", "matched", "held_out")]
-            cells.append(_accuracy(of["difference"], "value"))
-            shown = (
-                ("held_out", "chance"),
-                ("held_out", "two_way"),
-                ("matched", "adjusted"),
-                ("held_out", "adjusted"),
-            )
-            cells += [_accuracy(of[side], name) for side, name in shown]
+        for kind, results in content["images"].items():
+            held_out = results["held_out"]
+            matched = results["matched"]
+            # In the order of the table's columns in score_section.html.j2.
+            cells = [
+                _accuracy(results["seen"]),
+                _accuracy(matched),
+                _accuracy(held_out),
+                _accuracy(results["difference"], "value"),
+                _accuracy(held_out, "chance"),
+                _accuracy(held_out, "two_way"),
+                _accuracy(matched, "adjusted"),
+                _accuracy(held_out, "adjusted"),
+            ]
             lines.append(Line(f"{judge}, {IMAGE_KINDS[kind]}", cells))
     return lines
 
 
 def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
-    return Health(
-        {name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, loss
-    )
+    folder = layout.place / "health"
+    return Health({name: read_json(folder / f"{name}.json") for name in judges}, loss)
 
 
 def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
     """Return the section of one composition; loss: ``score.health``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
+    # Judges differ in their seed alone, so the first one stands for all.
+    first = manifests[0]
     health = read_health(layout, judges, loss)
+    synonyms = []
+    for name, content in health.judges.items():
+        # A lexicon without synonyms has none to compare.
+        if content["synonyms"]["n"]:
+            synonyms.append((name, content["synonyms"]))
     context = {
         "judges": list(zip(judges, manifests, strict=True)),
-        "judge": manifests[0],
-        "trained_on": TRAINED_ON[manifests[0]["train_on"]],
+        "judge": first,
+        "trained_on": TRAINED_ON[first["train_on"]],
         "health": health,
         "health_lines": health_lines(health),
-        "synonyms": [
-            (name, of["synonyms"]) for name, of in health.judges.items() if of["synonyms"]["n"]
-        ],
+        "synonyms": synonyms,
     }
     return PageSection("The judge", "score_section.html.j2", context)

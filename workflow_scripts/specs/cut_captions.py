@@ -9,10 +9,17 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    skip_torch(job.params.model)
-    examples, cache = read_source(job.input.examples), job.params.cache / "specs" / "chunks.sqlite"
-    options = {"model": job.params.model, "processes": job.threads, "cache": cache}
-    write_table(cut_captions(examples, job.input.images, **options), job.output.captions, CHUNKS)
+    model = job.params.model
+    skip_torch(model)
+    chunks = cut_captions(
+        read_source(job.input.examples),
+        job.input.images,
+        model=model,
+        processes=job.threads,
+        # A killed job resumes from this file.
+        cache=job.params.cache / "specs" / "chunks.sqlite",
+    )
+    write_table(chunks, job.output.captions, CHUNKS)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    scenes, paths = (
-        read_frame(job.input.scenes),
-        read_table(job.input.images, IMAGES).set_index("image_id")["path"],
-    )
+    scenes = read_frame(job.input.scenes)
+    paths = read_table(job.input.images, IMAGES).set_index("image_id")["path"]
+    # Descriptions name images relative to their folder, not to the results folder.
     scenes["file"] = [Path(paths[image]).name for image in scenes["image_id"]]
     described = describe_images(scenes, test=job.params.test, seed=int(job.wildcards.seed))
     for name, table in described.items():

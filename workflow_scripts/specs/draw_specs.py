@@ -13,18 +13,15 @@ from workflow_scripts.specs.section import section
 
 
 def main(job: Job) -> None:
-    params, table = job.params, read_intrinsic(job.input.intrinsic)
-    write_text(
-        table.to_csv(index=False, float_format="%.6f", lineterminator="\n"), job.output.table
-    )
+    params = job.params
+    table = read_intrinsic(job.input.intrinsic)
+    text = table.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+    write_text(text, job.output.table)
     with style():
         figure, values = draw_specs(table)
-        save(
-            figure,
-            job.output.measures,
-            "How each judge tells right details from wrong ones",
-            values,
-        )
+        title = "How each judge tells right details from wrong ones"
+        save(figure, job.output.measures, title, values)
+    # The section reads the table and the figure that were just written.
     layout = Layout(Path(params.results), params.dataset)
     write_section_page(job.output.page, params.dataset, section(layout), params.settings)
 

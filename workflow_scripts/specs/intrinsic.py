@@ -15,18 +15,21 @@ IMAGES_AT_ONCE = 256  # changes floating-point rounding
 
 def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
     """Load one judge after another."""
+    params = job.params
     for folder in [job.input.judge, *job.input.against]:
-        with open_embedder(
-            folder, IMAGES_AT_ONCE, job.params.threads, job.params.device, job.params.cache
-        ) as embedder:
+        opened = open_embedder(folder, IMAGES_AT_ONCE, params.threads, params.device, params.cache)
+        with opened as embedder:
+            # The names of judges are those of their folders, also of linked ones.
             yield folder.resolve().name, embedder
 
 
 def main(job: Job) -> None:
-    data, seed = job.input.data, int(job.wildcards.seed)
+    data = job.input.data
+    seed = int(job.wildcards.seed)
     steps, skipped = read_steps(data, job.input.images)
     result, compared = intrinsic(steps, judges(job), skipped=skipped, seed=seed, where=data)
-    write_json(result_head(data, INTRINSIC_DEFINITION, seed) | result, job.output.result)
+    first_entries = result_head(data, INTRINSIC_DEFINITION, seed)
+    write_json(first_entries | result, job.output.result)
     write_frame(compared, job.output.similarities)
 
 

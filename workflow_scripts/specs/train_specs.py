@@ -2,6 +2,8 @@
 term.
 """
 
+from pathlib import Path
+
 import pandas as pd
 import torch
 
@@ -26,72 +28,76 @@ from workflow_scripts.job import Job, run_script
 SPECS_CODE = ("compclip.specs", "compclip.clip", "compclip.judge", "compclip.core.seeds")
 
 
-def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, group: Group) -> None:
-    loss, seed, threads, start = (
+def checkpoint_of(job: Job, settings: SpecsTraining, device: torch.device, group: Group) -> Path:
+    """Return the checkpoint from which this training, and no other, resumes."""
+    # Everything that determines the trained weights.
+    work = key(
+        code_hash("compclip.specs.train_specs", "compclip.specs.data", within=SPECS_CODE),
+        settings.model_dump_json(),
         job.wildcards.loss,
         int(job.wildcards.seed),
         job.params.threads,
-        job.input.judge,
-    )
-    built, name, crop = read_judge(start)
-    judge = Judge(
-        built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), device, threads
-    )
-    examples = LongExamples(read_table(job.input.captions, CHUNKS), job.input.images)
-    log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
-    # Everything that determines the trained weights.
-    code = code_hash("compclip.specs.train_specs", "compclip.specs.data", within=SPECS_CODE)
-    work = key(
-        code,
-        settings.model_dump_json(),
-        loss,
-        seed,
-        threads,
         torch.__version__,
         device.type,
         group.count,
-        judge_hash(start),
+        judge_hash(job.input.judge),
         sha256(job.input.captions),
     )
-    checkpoint = job.params.cache / "specs" / work.hex() / "checkpoint.pt"
+    return job.params.cache / "specs" / work.hex() / "checkpoint.pt"
+
+
+def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, group: Group) -> None:
+    loss = job.wildcards.loss
+    seed = int(job.wildcards.seed)
+    # Each training starts from the same stretched CLIP.
+    built, name, crop = read_judge(job.input.judge)
+    preprocess = Preprocess(built.preprocess_cfg, crop)
+    judge = Judge(built.model, built.tokenizer(), preprocess, device, job.params.threads)
+    examples = LongExamples(read_table(job.input.captions, CHUNKS), job.input.images)
+    log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
+    checkpoint = checkpoint_of(job, settings, device, group)
     rows = train_specs(judge, examples, settings, checkpoint, loss=loss, seed=seed, group=group)
+    # All processes end with the same weights, so one writes them.
     if not group.first:
         return
-    truncated, without = (
-        sum(row[column] for row in rows) for column in ("cut", "without_negative")
-    )
-    read = len(rows) * settings.accumulation * settings.batch * group.count
-    say_cut(truncated, read)
-    if without:
-        log.warning("%d of %d captions read had no negative in their batch", without, read)
-    about = {
-        "started_from": judge_hash(start),
+    captions_read = len(rows) * settings.accumulation * settings.batch * group.count
+    truncated = sum(row["cut"] for row in rows)
+    say_cut(truncated, captions_read)
+    without_negative = sum(row["without_negative"] for row in rows)
+    if without_negative:
+        log.warning(
+            "%d of %d captions read had no negative in their batch", without_negative, captions_read
+        )
+    manifest = {
+        "started_from": judge_hash(job.input.judge),
         "loss": loss,
         "settings": settings.model_dump(mode="json"),
         "processes": group.count,
         "examples": len(examples),
         "left_out": examples.skipped,
         "steps": len(rows),
-        "captions_read": read,
+        "captions_read": captions_read,
         "cut": truncated,
-        "without_negative": without,
+        "without_negative": without_negative,
         "seed": seed,
     }
-    write_judge(built, f"{name}-{loss}", crop, about, job.output.judge)
+    write_judge(built, f"{name}-{loss}", crop, manifest, job.output.judge)
     text = pd.DataFrame(rows).to_csv(index=False, float_format="%.8g", lineterminator="\n")
     write_text(text, job.output.judge / "log.csv")
 
 
 def main(job: Job) -> None:
-    params, settings = job.params, SpecsTraining.model_validate(job.params.training)
+    params = job.params
+    settings = SpecsTraining.model_validate(params.training)
+    # Before any use of torch, so that the same seed gives the same weights.
     settle(params.threads)
-    device = own_device(
-        find_device(params.device, "specs.base.device"), params.processes, params.device, SPECS_GPUS
-    )
+    device = find_device(params.device, "specs.base.device")
+    # Each process of a group trains on a GPU of its own.
+    device = own_device(device, params.processes, params.device, SPECS_GPUS)
     if settings.precision == "auto":
-        settings = settings.model_copy(
-            update={"precision": "amp_fp16" if is_gpu(device) else "fp32"}
-        )
+        # Half precision is fast on GPUs only.
+        precision = "amp_fp16" if is_gpu(device) else "fp32"
+        settings = settings.model_copy(update={"precision": precision})
     check_precision(settings.precision, device, "specs.training.precision")
     with joined(params.processes, device, SPECS_GPUS) as group:
         train_with_loss(job, settings, device, group)

@@ -2,43 +2,50 @@
 pairs.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from compclip.core.heldout import read_heldout
-from compclip.io import Images, read_frame, read_json, write_json
+from compclip.io import read_frame, read_json, write_json
 from compclip.split.audit import audit_block, join_audits, unused_images
 from compclip.split.composition import Lexicons
-from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
+from workflow_scripts.inputs import image_blocks, read_json_lists, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
+
+FACT_COLUMNS = ["image_id", "part", "value"]
+
+
+def audit_images(job: Job, heldout: Collection[str]) -> list[dict[str, Any]]:
+    """Return the audits of the job's images, in blocks, so that no table is read whole."""
+    lexicons = Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds"))
+    audits = []
+    for images in image_blocks(job):
+        tables = read_tables(job, "captions", "pairs", "splits", "swapped", images=images)
+        # Only drawn images have facts: what each part of the picture shows.
+        facts = read_frame(job.input.facts, FACT_COLUMNS, images) if job.input.facts else None
+        audits.append(audit_block(**tables, heldout=heldout, lexicons=lexicons, facts=facts))
+    return audits
 
 
 def main(job: Job) -> None:
     heldout = read_heldout(job.input.heldout)
-    lexicons = Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds"))
-
-    def part(images: Images | None) -> dict[str, Any]:
-        tables = read_tables(job, "captions", "pairs", "splits", "swapped", images=images)
-        columns = ["image_id", "part", "value"]
-        facts = read_frame(job.input.facts, columns, images) if job.input.facts else None
-        return audit_block(**tables, heldout=heldout, lexicons=lexicons, facts=facts)
-
-    shards = [read_json(path) for path in job.input.shards]
-    parts = sum(shards, []) if shards else [part(images) for images in image_blocks(job)]
-    if hasattr(job.wildcards, "shard"):
-        return write_json(parts, job.output.audit)
-    result = join_audits(
-        parts,
+    audits = read_json_lists(job.input.shards) if job.input.shards else audit_images(job, heldout)
+    if job.is_shard:
+        write_json(audits, job.output.audit)
+        return
+    # What the steps that read a published split have found wrong with it.
+    reported: list[dict[str, Any]] = []
+    for path in job.input.reports:
+        reported += read_json(path).get("violations", [])
+    audit = join_audits(
+        audits,
         heldout=heldout,
         tolerance=job.params.violations,
         where=job.where,
-        reported=[
-            violation
-            for path in job.input.reports
-            for violation in read_json(path).get("violations", [])
-        ],
+        reported=reported,
         unused=unused_images(read_json(job.input.unused)),
     )
-    write_json(result, job.output.audit)
+    write_json(audit, job.output.audit)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from workflow_scripts.job import Job, run_script
 
 def main(job: Job) -> None:
     division, summary = divide_images(
+        # Captions list all images, also those without a pair.
         read_table(job.input.captions, CAPTIONS, ["image_id"])["image_id"],
         read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun"]),
         read_table(job.input.ranking, RANKING),

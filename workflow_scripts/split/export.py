@@ -8,6 +8,7 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
+    # In blocks, so that no table of a large data set is read whole.
     tables = read_blocks(job, "captions", "images", "splits", "swapped")
     with atomic_folder(job.output.folder) as folder:
         export(folder, **tables, heldout=read_heldout(job.input.heldout))

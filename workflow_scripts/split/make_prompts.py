@@ -1,7 +1,7 @@
 """List the prompts for all generators, and estimate the intervals of scores."""
 
-from collections.abc import Iterator
-from typing import TextIO
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
 
 import pandas as pd
 
@@ -24,69 +24,98 @@ from workflow_scripts.inputs import image_blocks, read_blocks, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def parts(job: Job, chosen: pd.DataFrame, stream: Stream, lines: TextIO) -> Iterator[pd.DataFrame]:
-    """Yield the prompts by split and block of images, and write them to ``lines``, too."""
-    for split in TESTS:
-        of_split = chosen[chosen["split"] == split]
-        for images in image_blocks(job):
-            rows = of_split if images is None else of_split[of_split["image_id"].between(*images)]
-            texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
-            part = prompt_table(rows, texts, stream)
-            lines.writelines(json_lines(part))
-            yield part
-
-
-def main(job: Job) -> None:
-    params, heldout = job.params, read_json(job.input.heldout)
-    stream = Stream(params.seed, params.dataset, job.wildcards.composition)
+def choose(job: Job, heldout: list[str], judged: pd.DataFrame, stream: Stream) -> pd.DataFrame:
+    """Return the captions that become prompts, without their texts."""
+    params = job.params
     ranking = read_table(job.input.ranking, RANKING)
-    splits, images = read_tables(job, "splits", "images").values()
-    judged = judged_images(splits, images, params.train_on, params.halves)
+    # Captions are chosen by their keys; texts are read by block when prompts are written.
     keys = (
         read_table(job.input.captions, CAPTIONS, CAPTION_KEY, block) for block in image_blocks(job)
     )
-    chosen = choose_prompts(
+    return choose_prompts(
         keys,
         **read_blocks(job, "pairs", "swapped"),
-        wanted=PromptPairs.from_ranking(ranking, heldout["pairs"]),
+        wanted=PromptPairs.from_ranking(ranking, heldout),
         judged=judged,
         prompting=Prompting(params.prompts == "all", params.draws, params.per_image),
         stream=stream,
     )
-    of_judged = [*judged["image_id"]]
-    captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"], of_judged)
-    swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], of_judged)
-    distractors = least_distractors(captions, judged, swapped, chosen)
-    if images["path"].notna().any():  # otherwise nothing is scored
-        bounded(params.candidates, distractors, job.where)
-    further = is_further(chosen)
-    asked = chosen[~further]
-    counts, widths = count_prompts(asked, judged, splits), estimate_widths(asked, heldout)
-    counts[TESTS[0]]["further_draws"] = int(further.sum())
-    with (
-        atomic(job.output.jsonl) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as lines,
-    ):
-        write_table(parts(job, chosen, stream, lines), job.output.prompts, PROMPTS)
-    write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
-    write_json(widths, job.output.widths)
+
+
+def write_blocks(
+    job: Job, chosen: pd.DataFrame, stream: Stream, lines: TextIO
+) -> Iterator[pd.DataFrame]:
+    """Yield the prompts by split and block of images, and write them to ``lines``, too."""
+    for split in TESTS:
+        split_rows = chosen[chosen["split"] == split]
+        for images in image_blocks(job):
+            rows = split_rows
+            if images is not None:
+                rows = split_rows[split_rows["image_id"].between(*images)]
+            texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
+            prompts = prompt_table(rows, texts, stream)
+            lines.writelines(json_lines(prompts))
+            yield prompts
+
+
+def log_prompts(job: Job, counts: Mapping[str, Any], widths: Mapping[str, Any]) -> None:
     for split, count in counts.items():
-        numbers = count["prompts"], count["images"], points(widths["splits"][split]["half_width"])
         log.info(
-            "%s: %s: %d prompts, %d images, expected 95 %% interval %s", job.where, split, *numbers
+            "%s: %s: %d prompts, %d images, expected 95 %% interval %s",
+            job.where,
+            split,
+            count["prompts"],
+            count["images"],
+            points(widths["splits"][split]["half_width"]),
         )
-        if more := count.get("further_draws"):
+        further_draws = count.get("further_draws")
+        if further_draws:
             log.info(
                 "%s: %s: %d further draws of prompts as rare as the held-out ones",
                 job.where,
                 split,
-                more,
+                further_draws,
             )
         if not count["prompts"]:
             log.warning("warning: %s: no prompt in %s", job.where, split)
-    is_said = "captions_needed" in heldout.get("chosen", {})  # by sample_heldout
-    for warning in [] if is_said else widths["warnings"]:
-        log.warning("warning: %s: %s", job.where, warning)
+
+
+def main(job: Job) -> None:
+    params = job.params
+    heldout = read_json(job.input.heldout)
+    splits, images = read_tables(job, "splits", "images").values()
+    judged = judged_images(splits, images, params.train_on, params.halves)
+    stream = Stream(params.seed, params.dataset, job.wildcards.composition)
+    chosen = choose(job, heldout["pairs"], judged, stream)
+
+    # Refuse too few distractors now, before images are generated for the prompts.
+    judged_ids = judged["image_id"].tolist()
+    captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"], judged_ids)
+    swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], judged_ids)
+    distractors = least_distractors(captions, judged, swapped, chosen)
+    if images["path"].notna().any():  # otherwise nothing is scored
+        bounded(params.candidates, distractors, job.where)
+
+    # Only some prompts have further draws, so counts and expected intervals are of first draws.
+    is_further_draw = is_further(chosen)
+    first_draws = chosen[~is_further_draw]
+    counts = count_prompts(first_draws, judged, splits)
+    counts[TESTS[0]]["further_draws"] = int(is_further_draw.sum())
+    widths = estimate_widths(first_draws, heldout)
+
+    # The JSON lines and the table are written at once, so texts are read once.
+    with (
+        atomic(job.output.jsonl) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as lines,
+    ):
+        write_table(write_blocks(job, chosen, stream, lines), job.output.prompts, PROMPTS)
+    write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
+    write_json(widths, job.output.widths)
+    log_prompts(job, counts, widths)
+    # sample_heldout has logged these warnings if it chose the draw by its widths.
+    if "captions_needed" not in heldout.get("chosen", {}):
+        for warning in widths["warnings"]:
+            log.warning("warning: %s: %s", job.where, warning)
 
 
 if __name__ == "__main__":

@@ -4,48 +4,69 @@ division.
 A shard finds the contested captions, which takes most of the time.
 """
 
+from typing import Any
+
 from compclip.core.heldout import read_heldout
 from compclip.core.tables import DIVISION, RANKING, SPLIT, in_blocks
-from compclip.io import atomic, read_json, read_table, write_json, write_table
+from compclip.io import atomic, read_table, write_json, write_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.make_splits import contested_captions, make_splits
 from compclip.split.reading import reader_of
 from compclip.text.lexicon import forms_of
-from workflow_scripts.inputs import read_blocks, read_lexicons
+from workflow_scripts.inputs import read_blocks, read_json_lists, read_lexicons
 from workflow_scripts.job import Job, run_script
 
 
-def main(job: Job) -> None:
-    heldout, blocks = read_heldout(job.input.heldout), read_blocks(job, "captions", "pairs")
+def write_contested(job: Job) -> None:
+    """Write the contested captions of a shard (rule find_contested)."""
+    heldout = read_heldout(job.input.heldout)
     lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
-    if hasattr(job.wildcards, "shard"):
-        reader = reader_of(
-            heldout, *forms_of(lexicons["adjectives"], lexicons["nouns"]), lexicons["compounds"]
-        )
-        both = in_blocks(blocks["captions"], blocks["pairs"])
-        found = [contested_captions(texts, pairs, heldout, reader) for texts, pairs in both]
-        return write_json(sum(found, []), job.output.contested)
-    shards = [read_json(path) for path in job.input.shards]
+    adjectives, nouns, compounds = lexicons.values()
+    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
+    blocks = read_blocks(job, "captions", "pairs")
+    contested: list[dict[str, Any]] = []
+    for captions, pairs in in_blocks(blocks["captions"], blocks["pairs"]):
+        contested += contested_captions(captions, pairs, heldout, reader)
+    write_json(contested, job.output.contested)
+
+
+def write_splits(job: Job) -> None:
+    """Write the split of each image, as Parquet and as CSV, and the summary."""
+    params = job.params
+    division = read_table(job.input.division, DIVISION) if job.input.division else None
+    ranking = read_table(job.input.ranking, RANKING)
+    heldout = read_heldout(job.input.heldout)
+    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
+    # Without shards, the library finds the contested captions itself.
+    contested = read_json_lists(job.input.shards) if job.input.shards else None
     splits, summary = make_splits(
-        **blocks,
+        **read_blocks(job, "captions", "pairs"),
         **lexicons,
-        ranking=read_table(job.input.ranking, RANKING),
+        ranking=ranking,
         heldout=heldout,
-        test_seen=job.params.test_seen,
-        published=job.params.published,
-        division=read_table(job.input.division, DIVISION) if job.input.division else None,
-        contested=sum(shards, []) if shards else None,
-        seed=job.params.seed,
-        dataset=job.params.dataset,
+        test_seen=params.test_seen,
+        published=params.published,
+        division=division,
+        contested=contested,
+        seed=params.seed,
+        dataset=params.dataset,
         composition=job.wildcards.composition,
     )
-    write_table(splits, job.output.splits, SPLIT)
+    # Each shard of swap_adjectives needs the nouns of all captions of test_seen.
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    # The forms in test_seen, which swaps need of all shards.
-    summary["nouns"] = sorted(nouns_of(**read_blocks(job, "captions", "pairs"), images=seen))
+    nouns = nouns_of(**read_blocks(job, "captions", "pairs"), images=seen)
+    summary["nouns"] = sorted(nouns)
+    write_table(splits, job.output.splits, SPLIT)
     with atomic(job.output.csv) as temporary:
         splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, job.output.summary)
+
+
+def main(job: Job) -> None:
+    if job.is_shard:
+        write_contested(job)
+    else:
+        write_splits(job)
 
 
 if __name__ == "__main__":

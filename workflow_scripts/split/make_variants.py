@@ -15,46 +15,56 @@ from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def main(job: Job) -> None:
-    ranking, known_nouns = (
-        read_table(job.input.ranking, RANKING),
-        read_json(job.input.forms)["nouns"],
-    )
+def make_blocks(job: Job, counts: dict[str, VariantCounts]) -> Iterator[pd.DataFrame]:
+    """Yield the variants by split and block of images; the iteration adds to ``counts``."""
+    ranking = read_table(job.input.ranking, RANKING)
+    known_nouns = read_json(job.input.forms)["nouns"]
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
+        # Without groups, any two adjectives exclude each other.
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
     words = VariantWords.read(ranking, lexicons["adjectives"], lexicons["nouns"], known_nouns)
-    made = job.input.shards[::2]
+    blocks = image_blocks(job)
+    # The table is sorted by split, so several blocks are each read once a split.
+    split_groups = [TESTS] if len(blocks) == 1 else [(split,) for split in TESTS]
+    for splits, images in product(split_groups, blocks):
+        tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
+        prompts = tables.pop("prompts")
+        prompts = prompts[prompts["split"].isin(splits)]
+        variants, block_counts = vary(prompts, **tables, words=words)
+        for split, split_counts in block_counts.items():
+            counts[split].add(split_counts)
+        yield variants
+
+
+def join_shards(job: Job) -> Iterator[pd.DataFrame]:
+    """Yield the variants that shards have made, again by split and block of images."""
+    for split, images in product(TESTS, image_blocks(job)):
+        shards = [read_table(path, VARIANTS, images=images) for path in job.input.shard_tables]
+        # A block's images may be in several shards, whose rows are in the order of images.
+        variants = pd.concat(shards)
+        yield variants[variants["split"] == split]
+
+
+def main(job: Job) -> None:
     counts = {split: VariantCounts() for split in TESTS}
-
-    def parts() -> Iterator[pd.DataFrame]:
-        blocks = image_blocks(job)
-        # The table is sorted by split, so each split needs all blocks and shards.
-        alone = len(blocks) == 1 and not made
-        for splits, images in product([TESTS] if alone else [(split,) for split in TESTS], blocks):
-            if made:
-                part = pd.concat(read_table(path, VARIANTS, images=images) for path in made)
-                yield part[part["split"].isin(splits)]
-                continue
-            tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
-            prompts = tables.pop("prompts")
-            asked = prompts[prompts["split"].isin(splits)]
-            part, more = vary(asked, **tables, words=words)
-            for split, split_counts in more.items():
-                counts[split].add(split_counts)
-            yield part
-
-    write_table(parts(), job.output.variants, VARIANTS)
-    for path in job.input.shards[1::2]:
-        for split, content in read_json(path).items():
-            counts[split].add(VariantCounts.from_json(content))
+    if job.input.shard_tables:
+        variants = join_shards(job)
+        for path in job.input.shard_counts:
+            for split, content in read_json(path).items():
+                counts[split].add(VariantCounts.from_json(content))
+    else:
+        variants = make_blocks(job, counts)
+    write_table(variants, job.output.variants, VARIANTS)
+    # Complete only now: ``make_blocks`` counts while the table is written.
     prompted = {
         split: split_counts for split, split_counts in counts.items() if split_counts.prompts
     }
-    if hasattr(job.wildcards, "shard"):
+    if job.is_shard:
         contents = {split: split_counts.to_json() for split, split_counts in prompted.items()}
-        return write_json(contents, job.output.summary)
-    write_json({"splits": summarize_variants(prompted)}, job.output.summary)
+        write_json(contents, job.output.summary)
+    else:
+        write_json({"splits": summarize_variants(prompted)}, job.output.summary)
 
 
 if __name__ == "__main__":

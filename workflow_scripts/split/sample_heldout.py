@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pandas as pd
+
 from compclip.core.seeds import rng
 from compclip.core.tables import DIVISION, PAIRS, RANKING, Blocks
 from compclip.io import read_table, write_json
 from compclip.split.choose_draw import TrialData, choose_draw, draws_of
 from compclip.split.composition import Lexicons, Stream
-from compclip.split.config import DrawConfig
+from compclip.split.config import Draw, DrawConfig
 from compclip.split.sample_heldout import sample_heldout
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables, sample_images
 from workflow_scripts.job import Job, run_script
@@ -17,47 +19,60 @@ MOST_CAPTIONS = 400_000
 COLUMNS = ["image_id", "adjective", "noun", "relation"]
 
 
+def choose(job: Job, ranking: pd.DataFrame, config: DrawConfig) -> tuple[Draw, dict[str, Any]]:
+    """Try draws on a sample of the images; return the best one, and what heldout.json tells of the
+    choice.
+    """
+    params = job.params
+    # Each try makes splits, swaps and prompts, so a large data set is sampled.
+    generator = rng(params.seed, "sample_heldout", params.dataset)
+    images = sample_images(job.input.captions, MOST_CAPTIONS, generator)
+    data = TrialData(
+        **read_tables(job, "captions", "pairs", images=images),
+        ranking=ranking,
+        lexicons=Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds")),
+        stream=Stream(params.seed, params.dataset, job.wildcards.composition),
+        test_seen=params.test_seen,
+    )
+    return choose_draw(data, config, params.width)
+
+
+def read_pairs(job: Job) -> Blocks | None:
+    """Return the occurrences of pairs: whole for a division, otherwise in blocks; None if the rule
+    omits them.
+    """
+    file = job.input.pairs
+    if job.input.division:
+        return read_table(file, PAIRS, COLUMNS)
+    if file:
+        return (read_table(file, PAIRS, COLUMNS, images) for images in image_blocks(job, "pairs"))
+    return None
+
+
 def main(job: Job) -> None:
-    read, params = job.input, job.params
-    ranking, config = read_table(read.ranking, RANKING), DrawConfig.model_validate(params.draw)
-    division = read_table(read.division, DIVISION) if read.division else None
-    lexicons = read_lexicons(job, "adjectives", "nouns")
-    names = {
-        "seed": params.seed,
-        "dataset": params.dataset,
-        "composition": job.wildcards.composition,
-    }
-    draw, chosen = draws_of(config)[0], dict[str, Any]()
+    params = job.params
+    ranking = read_table(job.input.ranking, RANKING)
+    division = read_table(job.input.division, DIVISION) if job.input.division else None
+    config = DrawConfig.model_validate(params.draw)
+    # Without a choice, the config sets the draw, or the pairs are not drawn at all.
+    draw = draws_of(config)[0]
+    choice: dict[str, Any] = {}
     if params.is_chosen:
-        images = sample_images(
-            read.captions, MOST_CAPTIONS, rng(params.seed, "sample_heldout", params.dataset)
-        )
-        data = TrialData(
-            **read_tables(job, "captions", "pairs", images=images),
-            ranking=ranking,
-            lexicons=Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds")),
-            stream=Stream(**names),
-            test_seen=params.test_seen,
-        )
-        draw, chosen = choose_draw(data, config, params.width)
-    pairs: Blocks | None = None
-    if division is not None:
-        pairs = read_table(read.pairs, PAIRS, COLUMNS)
-    elif read.pairs:
-        pairs = (
-            read_table(read.pairs, PAIRS, COLUMNS, images) for images in image_blocks(job, "pairs")
-        )
+        draw, choice = choose(job, ranking, config)
+    lexicons = read_lexicons(job, "adjectives", "nouns")
     heldout = sample_heldout(
         ranking,
         draw,
-        pairs=pairs,
+        pairs=read_pairs(job),
         listed=params.listed,
         published=params.published,
         division=division,
         **lexicons,
-        **names,
+        seed=params.seed,
+        dataset=params.dataset,
+        composition=job.wildcards.composition,
     )
-    write_json(heldout | chosen, job.output.heldout)
+    write_json(heldout | choice, job.output.heldout)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,8 @@ def size_cell(value: int | str | None, small: str = "") -> dict[str, Any] | None
     """Return a number as macro ``by_name`` takes it; None if there is none."""
     if value is None:
         return None
-    return {
-        "value": value if isinstance(value, str) else f"{value:,}",
-        "interval": small,
-        "bold": False,
-    }
+    text = value if isinstance(value, str) else f"{value:,}"
+    return {"value": text, "interval": small, "bold": False}
 
 
 def size_lines(
@@ -48,106 +45,124 @@ def size_lines(
     """Return a line per split, with a cell for each of ``SIZE_COLUMNS``. ``widths``:
     widths.json.
     """
-    of_caption = captions["image_id"].map(splits.set_index("image_id")["split"])
+    split_by_image = splits.set_index("image_id")["split"]
+    caption_splits = captions["image_id"].map(split_by_image)
+    image_counts = splits["split"].value_counts()
+    caption_counts = caption_splits.value_counts()
     lines = []
     for split in (*SPLITS, "test_swapped"):
-        prompted, expected = prompts[prompts["split"] == split], widths["splits"].get(split, {})
-        images = int((splits["split"] == split).sum())
-        real, judged = split != "test_swapped", split != "train"
-        half = expected.get("half_width")
-        cells = [
-            size_cell(images if real else None, f"{percent(images / max(len(splits), 1), 0)} %"),
-            size_cell(int((of_caption == split).sum()) if real else None),
-            size_cell(
-                len(prompted) if judged else None, f"of {prompted['image_id'].nunique():,} images"
-            ),
-            size_cell(expected.get("pairs")),
-            size_cell(None if half is None else f"± {percent(half)}"),
-        ]
+        cells: list[dict[str, Any] | None] = []
+        # test_swapped has no images or captions of its own: it changes captions of test_seen.
+        if split == "test_swapped":
+            cells += [None, None]
+        else:
+            images = int(image_counts.get(split, 0))
+            fraction = percent(images / max(len(splits), 1), 0)
+            cells.append(size_cell(images, f"{fraction} %"))
+            cells.append(size_cell(int(caption_counts.get(split, 0))))
+        # Nothing is generated or scored for train.
+        if split == "train":
+            cells.append(None)
+        else:
+            split_prompts = prompts[prompts["split"] == split]
+            images = split_prompts["image_id"].nunique()
+            cells.append(size_cell(len(split_prompts), f"of {images:,} images"))
+        # Train has no scores, and so no expected interval.
+        expected = widths["splits"].get(split, {})
+        half_width = expected.get("half_width")
+        cells.append(size_cell(expected.get("pairs")))
+        cells.append(None if half_width is None else size_cell(f"± {percent(half_width)}"))
         lines.append({"name": SPLIT_NAMES[split], "cells": cells})
     return lines
 
 
-def ranked(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ranking_lines(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the first pairs of the ranking, and whether each is held out."""
     first = ranking.sort_values("rank").head(MOST_PAIRS)
-    is_held = pair_names(first).isin(heldout["pairs"])
-    lines = first[["rank", "count", "images"]].assign(
-        pair=pair_names(first).map(pair_words), held=is_held
-    )
+    names = pair_names(first)
+    lines = first[["rank", "count", "images"]].copy()
+    lines["pair"] = names.map(pair_words)
+    lines["held"] = names.isin(heldout["pairs"])
     return lines.to_dict("records")
 
 
-def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
+def heldout_lines(occurrences: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the held-out pairs with their numbers of occurrences, the most frequent first."""
+    # Equal counts by name, so that the order is always the same.
+    by_count = sorted(occurrences.items(), key=lambda item: (-item[1], item[0]))
+    return [{"pair": pair_words(pair), "count": count} for pair, count in by_count]
+
+
+def suspicion_lines(suspicions: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the audit's suspicions, each with the text of its first example."""
+    lines = []
+    for pair, suspicion in suspicions.items():
+        examples = suspicion["examples"]
+        text = examples[0]["text"] if examples else ""
+        line = {**suspicion, "pair": pair_words(pair), "text": text}
+        lines.append(line)
+    return lines
+
+
+def swap_line(swap: Any, pairs: pd.DataFrame) -> dict[str, Any]:
+    """Return a swapped caption and its original with marked changes. ``swap``: a row of
+    ``SWAPPED``.
+    """
+    captions = [
+        {"label": split.removeprefix("test_"), "segments": segments}
+        for split, segments in swapped_segments(swap, pairs).items()
+    ]
+    return {"image_id": swap.image_id, "pair": pair_words(swap.pair), "captions": captions}
+
+
+def swap_lines(layout: Layout, seed: int) -> list[dict[str, Any]]:
     """Return swapped captions and their originals with marked changes, spread over pairs and drawn
     by seed.
     """
     file = layout.place / "swapped.parquet"
-    named = read_table(file, SWAPPED, [*CAPTION_KEY, "pair"])
-    classes = dict(zip(named["image_id"], named["image_id"], strict=True))
-    some = choose_rows(
-        named, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition)
-    )
-    images = [row.image_id for row in some]
-    rows = {
-        (row.image_id, row.caption_id): row
-        for row in read_table(file, SWAPPED, images=images).itertuples()
-    }
-    chosen = [rows[row.image_id, row.caption_id] for row in some]
+    # Of all rows, only the columns to choose by are read; then the rows of the chosen images.
+    keys = read_table(file, SWAPPED, [*CAPTION_KEY, "pair"])
+    # Each image is a class of its own, so rows are spread over pairs alone.
+    classes = dict(zip(keys["image_id"], keys["image_id"], strict=True))
+    stream = rng(seed, "swaps", layout.dataset, layout.composition)
+    chosen = choose_rows(keys, classes, MOST_SWAPS, stream)
+    images = [row.image_id for row in chosen]
+    swaps = {}
+    for row in read_table(file, SWAPPED, images=images).itertuples():
+        swaps[row.image_id, row.caption_id] = row
     pairs = read_table(layout.read / "pairs.parquet", PAIRS, images=images)
-    return [
-        {
-            "image_id": row.image_id,
-            "pair": pair_words(row.pair),
-            "captions": [
-                {"label": split.removeprefix("test_"), "segments": segments}
-                for split, segments in swapped_segments(row, pairs).items()
-            ],
-        }
-        for row in chosen
-    ]
+    return [swap_line(swaps[row.image_id, row.caption_id], pairs) for row in chosen]
 
 
 def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     """Return the section of one composition; ``alone``: the page has no scores, so swapped captions
     are expanded.
     """
-    place = layout.place
-    audit, heldout, widths = (
-        read_json(place / f"{name}.json") for name in ("audit", "heldout", "widths")
-    )
-    ranking = read_table(place / "ranking.parquet", RANKING)
+    folder = layout.place
+    audit = read_json(folder / "audit.json")
+    heldout = read_json(folder / "heldout.json")
+    widths = read_json(folder / "widths.json")
+    ranking = read_table(folder / "ranking.parquet", RANKING)
+    splits = read_table(folder / "splits.parquet", SPLIT)
+    captions = read_table(layout.data / "captions.parquet", CAPTIONS, ["image_id"])
+    prompts = read_table(folder / "prompts.parquet", PROMPTS, ["image_id", "split"])
+    sizes = size_lines(splits, captions, prompts, widths)
+    # Only listed and published pairs may be missing from the ranking.
+    not_ranked = [pair_words(pair) for pair in heldout.get("not_ranked", ())]
     context = {
-        "sizes": size_lines(
-            read_table(place / "splits.parquet", SPLIT),
-            read_table(layout.data / "captions.parquet", CAPTIONS, ["image_id"]),
-            read_table(place / "prompts.parquet", PROMPTS, ["image_id", "split"]),
-            widths,
-        ),
+        "sizes": sizes,
         "columns": SIZE_COLUMNS,
         "warnings": widths["warnings"],
-        "heldout": [
-            {"pair": pair_words(pair), "count": count}
-            for pair, count in sorted(
-                heldout["occurrences"].items(), key=lambda item: (-item[1], item[0])
-            )
-        ],
+        "heldout": heldout_lines(heldout["occurrences"]),
         "origin": heldout_note(heldout),
-        "not_ranked": [pair_words(pair) for pair in heldout.get("not_ranked", ())],
-        "ranking": ranked(ranking, heldout),
+        "not_ranked": not_ranked,
+        "ranking": ranking_lines(ranking, heldout),
         "pairs": len(ranking),
         "audit": audit["counts"],
         "disagreement": audit["disagreement"],
         "pair_words": pair_words,
-        "suspicions": [
-            {
-                **suspicion,
-                "pair": pair_words(pair),
-                "text": next((e["text"] for e in suspicion["examples"]), ""),
-            }
-            for pair, suspicion in audit["suspicions"].items()
-        ],
-        "swaps": swaps(layout, seed),
+        "suspicions": suspicion_lines(audit["suspicions"]),
+        "swaps": swap_lines(layout, seed),
         "alone": alone,
     }
     return PageSection("Splits", "split_section.html.j2", context)

@@ -29,6 +29,7 @@ from compclip.clip.config import (
     folder_weights,
     model_file,
 )
+from compclip.compun.config import CompunConfig
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
@@ -39,6 +40,7 @@ from compclip.core.log import UNDER_RUN, log
 from compclip.core.pictures import SUFFIXES
 from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
+from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
 from compclip.io import read_table
 from compclip.judge.config import Training
@@ -59,7 +61,7 @@ BY_HAND = {
 class Findings:
     """What checks find."""
 
-    here: bool = True  # whether steps run on this machine, in this environment
+    is_local: bool = True  # whether steps run on this machine, in this environment
     errors: list[str] = field(default_factory=list)
     downloads: list[str] = field(default_factory=list)  # files that the run will download
     notes: list[str] = field(default_factory=list)  # what the run will do without
@@ -88,10 +90,11 @@ class Findings:
 
     def has_images(self, key: str, folder: str) -> None:
         """Add an error if ``folder`` is not a folder with images."""
-        files = (name.lower() for _, _, names in os.walk(folder) for name in names)
-        if self.exists(key, folder, "folder") and not any(
-            name.endswith(SUFFIXES) for name in files
-        ):
+        if not self.exists(key, folder, "folder"):
+            return
+        # Lazy, so that the walk ends at the first image of a large folder.
+        names = (name.lower() for _, _, names in os.walk(folder) for name in names)
+        if not any(name.endswith(SUFFIXES) for name in names):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
 
@@ -99,23 +102,24 @@ def path_fault(path: str | Path, kind: str) -> str:
     """Return what is wrong with the path of a file, folder, or file or folder; "" if it can be
     read.
     """
-    place = Path(path)
     try:
-        is_folder = stat.S_ISDIR(place.stat().st_mode)
-    except OSError as error:  # a name that is too long, a file in place of a folder
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            return f"{str(path)[:80]}: {error.strerror}; correct the path"
-        by_hand = next(
-            (folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None
-        )
-        return (
-            f"{path}: no such file; download it from {by_hand} to this path"
-            if by_hand
-            else no_such(path, kind)
-        )
+        is_folder = stat.S_ISDIR(Path(path).stat().st_mode)
+    except OSError as error:
+        # ENOTDIR: a file stands in place of a folder of the path. Others: a name that is too long.
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return missing_fault(path, kind)
+        beginning = str(path)[:80]
+        return f"{beginning}: {error.strerror}; correct the path"
     if kind in ("file", "folder") and is_folder != (kind == "folder"):
         return f"{path}: not a {kind}; give the path of a {kind}"
-    return "" if os.access(place, os.R_OK) else f"{path}: not readable; fix its permissions"
+    return "" if os.access(path, os.R_OK) else f"{path}: not readable; fix its permissions"
+
+
+def missing_fault(path: str | Path, kind: str) -> str:
+    for pattern, folder in BY_HAND.items():
+        if fnmatch(Path(path).name, pattern):
+            return f"{path}: no such file; download it from {folder} to this path"
+    return no_such(path, kind)
 
 
 class Check(Command):
@@ -124,9 +128,9 @@ class Check(Command):
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
 
 
-def check_config(config: Config, here: bool = True) -> Findings:
-    """Return what is missing; ``here``: steps run on this machine, in this environment."""
-    findings = Findings(here)
+def check_config(config: Config, is_local: bool = True) -> Findings:
+    """Return what is missing; ``is_local``: steps run on this machine, in this environment."""
+    findings = Findings(is_local)
     _check_dataset(config, findings)
     _check_language(config, findings)
     if config.scored:
@@ -134,17 +138,18 @@ def check_config(config: Config, here: bool = True) -> Findings:
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
     _check_files(config, findings)
-    if specs := config.specs:
-        check_model("specs.base", specs.base, findings)
-    if compun := config.compun:
-        for model in compun.models:
-            findings.exists(f"compun.models: {model.title}", model.judge, "folder")
-            if model.open_clip:
-                check_model(f"compun.models: {model.title}", model.judge_config(), findings)
+    if config.specs:
+        check_model("specs.base", config.specs.base, findings)
+    for model in config.compun.models if config.compun else ():
+        key = f"compun.models: {model.title}"
+        findings.exists(key, model.judge, "folder")
+        if model.open_clip:
+            check_model(key, model.judge_config(), findings)
     for key, folder in (("results", config.results), ("cache", config.cache)):
         with findings.errors_of(key):
             check_writable(Path(folder))
     with findings.errors_of("results"):
+        # A run would mix its artifacts with the user's files.
         check_own(Path(config.results))
     if config.scored and not findings.errors:  # imports torch, which takes seconds
         check_trainable(config.judge, findings)
@@ -152,19 +157,29 @@ def check_config(config: Config, here: bool = True) -> Findings:
 
 
 def _check_dataset(config: Config, findings: Findings) -> None:
-    key, settings = (
-        f"dataset.{config.dataset.source}",
-        getattr(config.dataset, config.dataset.source),
-    )
-    for name, place in settings.places().items() if hasattr(settings, "places") else ():
-        if place.is_remote and not place.local(Path(config.cache)).is_file():
-            findings.downloads.append(place.name or place.address)
-        elif not place.is_remote:
-            findings.exists(f"{key}.{name}", str(place.local(Path())))
+    key = f"dataset.{config.dataset.source}"
+    settings = getattr(config.dataset, config.dataset.source)
+    # Only sources with published files have places; only the user's own captions are a file.
+    source_files = settings.places() if hasattr(settings, "places") else {}
+    for name, source_file in source_files.items():
+        if not source_file.is_remote:
+            findings.exists(f"{key}.{name}", str(source_file.local(Path())))
+        elif not source_file.local(Path(config.cache)).is_file():
+            findings.downloads.append(source_file.name or source_file.address)
     if hasattr(settings, "file"):
         findings.exists(f"{key}.file", settings.file, "file or folder")
+        # ``images: null``: only captions, which are split but not scored.
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
+
+
+def is_weights_file(weights: str | None) -> bool:
+    """Whether pretrained weights are a file, not a tag of open_clip, which has neither a folder nor
+    an ending.
+    """
+    if weights is None:
+        return False
+    return "/" in weights or bool(Path(weights).suffix) or os.path.exists(weights)
 
 
 def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
@@ -172,50 +187,62 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
 
     Torch is imported only to look up a tag of open_clip, which is not known without it.
     """
-    name, weights = config.model, config.pretrained
-    # A tag has neither a folder nor an ending.
-    is_path = weights is not None and (
-        "/" in weights or bool(Path(weights).suffix) or os.path.exists(weights)
-    )
+    name = config.model
+    weights = config.pretrained
+    is_file = is_weights_file(weights)
     if name.startswith(FOLDER):
-        if findings.exists(f"{key}.model", folder := name.removeprefix(FOLDER), "folder"):
+        folder = name.removeprefix(FOLDER)
+        if findings.exists(f"{key}.model", folder, "folder"):
             with findings.errors_of(f"{key}.model"):
                 folder_weights(Path(folder))
     elif name.startswith(HUB):
         with findings.errors_of(f"{key}.model"):
-            for files in ([SETTINGS], CLIP_WEIGHTS) if findings.here else ():
+            # Another machine may have other files in its cache.
+            for files in ([SETTINGS], CLIP_WEIGHTS) if findings.is_local else ():
                 check_hub_file(name.removeprefix(HUB), files)
     elif name.endswith(".json"):
         findings.exists(f"{key}.model", name)
     elif model_file(name) is None and name not in open_clip_models():
-        own = sorted(path.stem for path in MODELS.glob("*.json"))
-        findings.error(
-            f"{key}.model",
-            f"unknown model {name!r}; {nearest(name, {*own, *open_clip_models()})}choose one of "
-            "open_clip's, one of"
-            f" {', '.join(own)}, or the path of a model config",
-        )
-    elif weights and not is_path:
+        findings.error(f"{key}.model", unknown_model(name))
+    elif weights and not is_file:
         with findings.errors_of(f"{key}.pretrained"):
-            from compclip.clip.sources import find_tag, hub_place
-
-            place = hub_place(find_tag("", name, weights))
-            if findings.here:
-                check_hub_file(*place)
-    if is_path and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
+            check_tag(name, weights, findings)
+    # Without open_clip in this environment, the step itself reads the file.
+    if is_file and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
         with findings.errors_of(key):
             from compclip.clip.sources import find_source
 
             find_source(config)
-    for part, path in (
-        config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ()
-    ):
-        if path and ":" not in path:
-            findings.exists(f"{key}.tower.{part}", path)
+    if config.tower:
+        for setting in ("weights", "rename"):
+            path = getattr(config.tower, setting)
+            # With a colon, it is a file inside an installed package.
+            if path and ":" not in path:
+                findings.exists(f"{key}.tower.{setting}", path)
+
+
+def check_tag(model: str, tag: str, findings: Findings) -> None:
+    """Raise UserError unless open_clip has weights of this tag, and they can be had here."""
+    from compclip.clip.sources import find_tag, hub_place
+
+    repository, files = hub_place(find_tag("", model, tag))
+    # Steps on another machine may use another cache of the Hub.
+    if findings.is_local:
+        check_hub_file(repository, files)
+
+
+def unknown_model(name: str) -> str:
+    bundled = sorted(path.stem for path in MODELS.glob("*.json"))
+    suggestion = nearest(name, {*bundled, *open_clip_models()})
+    return (
+        f"unknown model {name!r}; {suggestion}choose one of open_clip's, one of "
+        f"{', '.join(bundled)}, or the path of a model config"
+    )
 
 
 def check_trainable(config: Training, findings: Findings) -> None:
     """Check that the patterns of a judge's trained parameters fit a model whose config is here."""
+    # Without training, or if all parameters are trained, no pattern can be wrong.
     is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
     if is_checked and find_spec("open_clip"):
         from compclip.judge import training
@@ -227,9 +254,9 @@ def check_trainable(config: Training, findings: Findings) -> None:
 def open_clip_models() -> set[str]:
     """Return the names of open_clip's models without importing it, and so torch."""
     library = find_spec("open_clip")
-    places = library.submodule_search_locations if library else None
+    folders = (library.submodule_search_locations if library else None) or ()
     return {
-        path.stem for place in places or () for path in Path(place, "model_configs").glob("*.json")
+        path.stem for folder in folders for path in Path(folder, "model_configs").glob("*.json")
     }
 
 
@@ -239,6 +266,7 @@ def _check_language(config: Config, findings: Findings) -> None:
     with findings.errors_of("compositions"):
         for composition in config.compositions:
             names = lexicons_of(composition, folder / "adjectives")
+            # Lexicons that are used together must not list the same form.
             require_distinct(
                 [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
             )
@@ -246,61 +274,77 @@ def _check_language(config: Config, findings: Findings) -> None:
         if config.pairs.nouns:
             load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
     with findings.errors_of("pairs.model"):
-        if findings.here:
+        if findings.is_local:
+            # Elsewhere, other pipelines may be installed.
             installed_name(config.pairs.model, config.pairs.model)
 
 
 def _check_generators(config: Config, findings: Findings) -> None:
     """Check folders of images, and models that make some."""
     for generator in config.generate.generators:
-        key, kind = f"generate.generators: {generator.name}", load_kind(generator.kind)
-        settings = [generator.settings(composition) for composition in config.compositions]
-        for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
+        key = f"generate.generators: {generator.name}"
+        kind = load_kind(generator.kind)
+        all_settings = [generator.settings(composition) for composition in config.compositions]
+        # Compositions may share a folder, which is then checked once.
+        paths = [settings.path for settings in all_settings if hasattr(settings, "path")]
+        for path in dict.fromkeys(paths):
             findings.has_images(key, path)
-        for composition, each in zip(config.compositions, settings, strict=True):
-            place = Path(
-                config.results,
-                config.dataset.name or config.dataset.source,
-                composition,
-                "prompts.parquet",
-            )
-            if kind.preview and place.is_file():
-                with findings.errors_of(key):
-                    if missing := kind.preview(each, read_table(place, PROMPTS)):
-                        findings.notes.append(f"{key}: {composition}: {missing}")
+        _preview_images(config, generator, key, findings)
         if kind.MODEL:
-            for model in {
-                each.model for each in settings if each.model.startswith((".", "/", "~"))
-            }:
-                findings.exists(f"{key}: model", model, "folder")
-            if findings.here and find_spec("diffusers") is None:
-                remedy = "pip install the version of envs/diffusers.yaml"
-                findings.error(key, f"the package diffusers is not installed; {remedy}")
+            _check_diffusers(key, {settings.model for settings in all_settings}, findings)
+
+
+def _preview_images(config: Config, generator: Generator, key: str, findings: Findings) -> None:
+    """Note which images a generator lacks for the prompts that an earlier run has listed."""
+    preview = load_kind(generator.kind).preview
+    for composition in config.compositions:
+        prompts = config.data_folder / composition / "prompts.parquet"
+        if preview is None or not prompts.is_file():
+            continue
+        with findings.errors_of(key):
+            missing = preview(generator.settings(composition), read_table(prompts, PROMPTS))
+            if missing:
+                findings.notes.append(f"{key}: {composition}: {missing}")
+
+
+def _check_diffusers(key: str, models: set[str], findings: Findings) -> None:
+    for model in models:
+        # Other models are names on the Hub.
+        if model.startswith((".", "/", "~")):
+            findings.exists(f"{key}: model", model, "folder")
+    if findings.is_local and find_spec("diffusers") is None:
+        remedy = "pip install the version of envs/diffusers.yaml"
+        findings.error(key, f"the package diffusers is not installed; {remedy}")
 
 
 def _check_files(config: Config, findings: Findings) -> None:
     """Check the files and folders that other sections name."""
-    if published := config.split.published:
+    published = config.split.published
+    if published:
         for composition in config.compositions:
             findings.exists("split.published.split", published.file("split", composition))
             findings.exists("split.published.data", published.file("data", composition))
+    # Weights from an address are downloaded by the step.
     if config.score.fid and not FilePlace(config.score.fid.weights).is_remote:
         findings.exists("score.fid.weights", config.score.fid.weights)
     for path in config.human.answers if config.human else ():
         findings.exists("human.answers", path)
     if config.specs and config.specs.data:
         for name, path in config.specs.data:
-            findings.exists(
-                f"specs.data.{name}", path, "folder" if "images" in name else "file or folder"
-            )
-    if compun := config.compun:
-        if compun.compounds:
-            findings.exists("compun.compounds.file", compun.compounds.file)
-            findings.exists("compun.compounds.images", compun.compounds.images, "folder")
-        findings.exists("compun.captions", compun.captions)
-        findings.exists("compun.descriptions", compun.descriptions)
-        for path in compun.human.answers if compun.human else ():
-            findings.exists("compun.human.answers", path)
+            kind = "folder" if "images" in name else "file or folder"
+            findings.exists(f"specs.data.{name}", path, kind)
+    if config.compun:
+        _check_compun_files(config.compun, findings)
+
+
+def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
+    if compun.compounds:
+        findings.exists("compun.compounds.file", compun.compounds.file)
+        findings.exists("compun.compounds.images", compun.compounds.images, "folder")
+    findings.exists("compun.captions", compun.captions)
+    findings.exists("compun.descriptions", compun.descriptions)
+    for path in compun.human.answers if compun.human else ():
+        findings.exists("compun.human.answers", path)
 
 
 def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
@@ -309,13 +353,13 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     """
     if UNDER_RUN in os.environ:
         return
-    here = workflow.local_exec and not workflow.deployment_settings.deployment_method
+    is_local = workflow.local_exec and not workflow.deployment_settings.deployment_method
     runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
-    errors = [
-        f"{name}{error}"
-        for name, run in runs.items()
-        for error in check_config(load_config(run), here).errors
-    ]
+    errors: list[str] = []
+    for prefix, run in runs.items():
+        findings = check_config(load_config(run), is_local)
+        errors += [f"{prefix}{error}" for error in findings.errors]
+    # Targets may need only a part of the run.
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn_of_unneeded(errors)
@@ -325,24 +369,25 @@ def check_writable(folder: Path) -> None:
     """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
     folder above.
     """
-    existing = next(
-        place for place in (folder.absolute(), *folder.absolute().parents) if place.exists()
-    )
+    candidates = [folder.absolute(), *folder.absolute().parents]
+    existing = next(path for path in candidates if path.exists())
     try:
+        # Permissions alone do not tell: the disk may be full, or mounted read-only.
         tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
-        why = (error.strerror or "").lower()
+        reason = (error.strerror or "").lower()
         raise UserError(
-            f"{folder}: not writable ({why}); fix its permissions or choose another folder"
+            f"{folder}: not writable ({reason}); fix its permissions or choose another folder"
         ) from error
 
 
 def check_own(folder: Path) -> None:
     """Raise UserError if a folder contains files, but none that a run has made."""
-    made = not folder.is_dir() or any(folder.glob("logs")) or any(folder.glob("**/.digests"))
-    others = sorted(path.name for path in folder.iterdir()) if not made else []
-    fault = f"contains {', '.join(others[:3])}, but nothing that a run has made"
-    require(not others, folder, fault, "choose an empty or a new folder")
+    if not folder.is_dir() or any(folder.glob("logs")) or any(folder.glob("**/.digests")):
+        return
+    names = sorted(path.name for path in folder.iterdir())
+    fault = f"contains {', '.join(names[:3])}, but nothing that a run has made"
+    require(not names, folder, fault, "choose an empty or a new folder")
 
 
 def _warn_of_unneeded(errors: list[str]) -> None:
@@ -353,20 +398,21 @@ def _warn_of_unneeded(errors: list[str]) -> None:
         log.warning("warning: %s (ignored, because targets are given)", error)
 
 
-def report_findings(path: Path, here: bool = True, has_targets: bool = False) -> None:
+def report_findings(path: Path, is_local: bool = True, has_targets: bool = False) -> None:
     """Log what a config file's run downloads; raises UserError with a line for each error, with
     targets only warns.
     """
     errors: list[str] = []
     for name, config in runs_of(path).items():
-        findings = check_config(config, here)
-        where = f"{path}: runs.{name}" if name else str(path)
+        findings = check_config(config, is_local)
+        prefix = f"{path}: runs.{name}" if name else str(path)
         if findings.downloads:
-            log.info("%s: the run downloads %s", where, ", ".join(findings.downloads))
+            log.info("%s: the run downloads %s", prefix, ", ".join(findings.downloads))
         for note in findings.notes:
-            log.warning("warning: %s: %s", where, note)
-        errors += [f"{where}: {error}" for error in findings.errors]
+            log.warning("warning: %s: %s", prefix, note)
+        errors += [f"{prefix}: {error}" for error in findings.errors]
     if errors and not has_targets:
+        # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))
     _warn_of_unneeded(errors)
 

@@ -117,40 +117,45 @@ class Config(Section):
     @property
     def judges(self) -> list[str]:
         """The names of the judges: their seeds."""
+        # A verdict needs two judges, and only trained ones differ by seed.
         default = 2 if self.judge.share and self.judge.epochs else 1
         return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
+    @property
+    def data_folder(self) -> Path:
+        """The folder of the data set's artifacts."""
+        return Path(self.results, self.dataset.name or self.dataset.source)
+
     def _of_kind(self, kind: str) -> str | None:
         """The name of the first generator of a kind; None if there is none."""
-        return next(
-            (generator.name for generator in self.generate.generators if generator.kind == kind),
-            None,
-        )
+        names = (generator.name for generator in self.generate.generators if generator.kind == kind)
+        return next(names, None)
 
     @property
     def reference(self) -> str | None:
         """The generator that shows what is asked; None if there is none."""
-        return self.score.reference or self._of_kind(
-            "faithful" if self.dataset.source == "sketch" else "photographs"
-        )
+        kind = "faithful" if self.dataset.source == "sketch" else "photographs"
+        return self.score.reference or self._of_kind(kind)
 
     @property
     def anchors(self) -> dict[str, tuple[str | None, str | None]]:
         """The reference and the usual pair of each split, between which what is composed is
         measured.
         """
-        drawn = self.dataset.source == "sketch"
-        # On seen prompts, a memorizer draws what is asked.
-        usual_of_seen = self._of_kind("usual" if drawn else "habit")
-        usual = self._of_kind("memorizer" if drawn else "habit")
-        swapped = self.reference
+        is_drawn = self.dataset.source == "sketch"
+        # On seen prompts, a memorizer draws what is asked, so it is no lower anchor.
+        usual_of_seen = self._of_kind("usual" if is_drawn else "habit")
+        usual = self._of_kind("memorizer" if is_drawn else "habit")
+        reference = self.reference
+        reference_of_swapped = reference
+        # The photographs of a data set show no swapped caption.
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
-        if swapped and "test_swapped" not in load_kind(kinds[swapped]).SPLITS:
-            swapped = self._of_kind("stand_ins")
+        if reference and "test_swapped" not in load_kind(kinds[reference]).SPLITS:
+            reference_of_swapped = self._of_kind("stand_ins")
         return {
-            "test_seen": (self.reference, usual_of_seen),
-            "test_unseen": (self.reference, usual),
-            "test_swapped": (swapped, usual),
+            "test_seen": (reference, usual_of_seen),
+            "test_unseen": (reference, usual),
+            "test_swapped": (reference_of_swapped, usual),
         }
 
     @property
@@ -163,14 +168,16 @@ class Config(Section):
         """Whether images are generated and judged: the source has images, and there are
         generators.
         """
-        has_images = getattr(getattr(self.dataset, self.dataset.source), "images", ...) is not None
+        settings = getattr(self.dataset, self.dataset.source)
+        # Only the user's own captions may come without images, by ``images: null``.
+        has_images = getattr(settings, "images", ...) is not None
         return has_images and bool(self.generate.generators)
 
     @field_validator("seeds")
     @classmethod
-    def _complete(cls, seeds: SeedsConfig, others: ValidationInfo) -> SeedsConfig:
+    def _complete(cls, seeds: SeedsConfig, info: ValidationInfo) -> SeedsConfig:
         missing = [name for name, value in seeds if value is None]
-        return seeds.model_copy(update=dict.fromkeys(missing, others.data.get("seed")))
+        return seeds.model_copy(update=dict.fromkeys(missing, info.data.get("seed")))
 
     @field_validator("results", "cache", mode="before")
     @classmethod
@@ -182,41 +189,46 @@ class Config(Section):
             raise ValueError(
                 "expected a local folder; DVC copies results to other storage (docs/sharing.md)"
             )
+        # The field's own type reports what is not a text.
         if not isinstance(folder, str) or not folder:
             return folder
         if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
             raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
-        if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
+        # Unusual characters, and names that begin with "-", which look like options.
+        misread = re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder)
+        if misread:
             raise ValueError(
-                f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder"
+                f"{misread[0]!r} would be misread by Snakemake or a shell; rename the folder"
             )
         return os.path.normpath(folder)
 
     @field_validator("cache")
     @classmethod
-    def _apart(cls, cache: Path, others: ValidationInfo) -> Path:
+    def _apart(cls, cache: Path, info: ValidationInfo) -> Path:
         """Refuse a cache among the artifacts, which are versioned and verified, and artifacts in
         the cache.
         """
-        results = (ROOT / others.data.get("results", "results")).resolve()
-        real = (ROOT / cache).resolve()
-        if real.is_relative_to(results) or results.is_relative_to(real):
-            raise ValueError(
-                f"overlaps with results ({others.data.get('results')}); choose another folder"
-            )
+        # Absent if ``results`` itself is faulty.
+        results = info.data.get("results", "results")
+        real_results = (ROOT / results).resolve()
+        real_cache = (ROOT / cache).resolve()
+        if real_cache.is_relative_to(real_results) or real_results.is_relative_to(real_cache):
+            raise ValueError(f"overlaps with results ({results}); choose another folder")
         return cache
 
     @field_validator("compositions")
     @classmethod
     def _known(cls, names: list[str]) -> list[str]:
-        known = sorted(path.stem for path in (ROOT / "lexicons" / "adjectives").glob("*.yaml"))
+        files = (ROOT / "lexicons" / "adjectives").glob("*.yaml")
+        lexicons = sorted(path.stem for path in files)
         for name in names:
             if not re.fullmatch(NAME, name):
                 raise ValueError(
                     f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon"
                 )
-            if name not in known:
-                raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {', '.join(known)}")
+            if name not in lexicons:
+                allowed = ", ".join(lexicons)
+                raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {allowed}")
             if names.count(name) > 1:
                 raise ValueError(f"duplicate entry {name}; remove one")
         return names
@@ -224,6 +236,7 @@ class Config(Section):
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
         """Check that the sections are consistent."""
+        # With several runs, these sections are only a base; the config of each run is checked.
         if not self.runs:
             self._check_names()
             self._check_source()
@@ -232,49 +245,56 @@ class Config(Section):
 
     def _check_names(self) -> None:
         """Check the settings that name compositions or a generator."""
-        for key, value in (
-            ("split.heldout.pairs", self.split.heldout.pairs),
-            ("score.balance.dominant", self.score.balance.dominant),
-        ):
-            if unknown := isinstance(value, dict) and sorted(value.keys() - {*self.compositions}):
-                allowed = ", ".join(self.compositions)
-                raise ValueError(f"{key}: unknown composition {unknown[0]}; allowed: {allowed}")
+        self._check_compositions("split.heldout.pairs", self.split.heldout.pairs)
+        self._check_compositions("score.balance.dominant", self.score.balance.dominant)
         published = self.split.published
-        for path in (
-            (published.split, published.data) if published and len(self.compositions) > 1 else ()
-        ):
-            if path and COMPOSITION_FIELD not in path:
-                raise ValueError(
-                    f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to "
-                    "the path"
-                )
+        # One file cannot be the split of several compositions.
+        if published and len(self.compositions) > 1:
+            for path in (published.split, published.data):
+                if path and COMPOSITION_FIELD not in path:
+                    raise ValueError(
+                        f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} "
+                        "to the path"
+                    )
         if self.judge.share and COMPOSITION_FIELD in (self.judge.pretrained or ""):
             raise ValueError(
                 f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set "
                 "share: false"
             )
-        generators = [generator.name for generator in self.generate.generators]
-        named = [
-            ("human.generators", name) for name in (self.human and self.human.generators) or []
-        ]
-        for key, name in [("score.reference", self.score.reference), *named]:
-            if name and name not in generators:
-                allowed = ", ".join(generators) or "none"
-                raise ValueError(f"{key}: {name} is not in generate.generators; allowed: {allowed}")
+        self._check_generator("score.reference", self.score.reference)
+        for name in (self.human and self.human.generators) or []:
+            self._check_generator("human.generators", name)
+
+    def _check_compositions(self, key: str, value: object) -> None:
+        """Check the compositions of a setting that may be a mapping by composition."""
+        if not isinstance(value, dict):
+            return
+        unknown = sorted(value.keys() - {*self.compositions})
+        if unknown:
+            allowed = ", ".join(self.compositions)
+            raise ValueError(f"{key}: unknown composition {unknown[0]}; allowed: {allowed}")
+
+    def _check_generator(self, key: str, name: str | None) -> None:
+        names = [generator.name for generator in self.generate.generators]
+        if name and name not in names:
+            allowed = ", ".join(names) or "none"
+            raise ValueError(f"{key}: {name} is not in generate.generators; allowed: {allowed}")
 
     def _check_source(self) -> None:
         """Check that the data set has the tables and images that other sections read."""
         source = self.dataset.source
         tables = load_source(source).TABLES
         for generator in self.generate.generators if self.scored else ():
-            if absent := {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables):
-                which = " and ".join(sorted(absent))
+            absent = {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables)
+            if absent:
+                names = " and ".join(sorted(absent))
                 if absent <= OF_SKETCHES:
-                    which += " of sketches"
-                fault = f"{generator.name} reads the {which}, not in source {source}"
+                    names += " of sketches"
+                fault = f"{generator.name} reads the {names}, not in source {source}"
                 raise ValueError(
                     f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers"
                 )
+        # People are asked about generated images.
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
@@ -290,10 +310,11 @@ class Config(Section):
         values = self.model_dump(mode="json", include=WITH_INPUTS, exclude=FREE_TEXTS)
         for name, section in values.items():
             texts = json.dumps(section, ensure_ascii=False).replace(COMPOSITION_FIELD, "")
-            if word := WILDCARD.search(texts):
+            wildcard = WILDCARD.search(texts)
+            if wildcard:
                 raise ValueError(
-                    f"{name}: {word[0]} in a path is a wildcard for Snakemake; rename the file or "
-                    "folder"
+                    f"{name}: {wildcard[0]} in a path is a wildcard for Snakemake; rename the file "
+                    "or folder"
                 )
 
 
@@ -301,8 +322,11 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
     """Return the allowed keys of the section at ``location``, as far as it can be resolved."""
     section: type[Section] = Config
     for word in location:
+        # Places in lists and branches of unions are not fields.
         if isinstance(word, str) and word in section.model_fields:
-            section = next(iter(sections_in(section.model_fields[word].annotation)), section)
+            field = section.model_fields[word]
+            inner_sections = sections_in(field.annotation)
+            section = next(iter(inner_sections), section)
     return sorted(section.model_fields)
 
 
@@ -318,49 +342,60 @@ def _describe(error: ValidationError) -> list[str]:
     faults: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
         location = _setting(fault["loc"])
-        if not any(
-            location[: len(other)] == other or other[: len(location)] == location
-            for other in faults
-        ):
+        # A fault inside a union is reported for each branch; the first report is enough.
+        is_reported = any(_overlap(location, reported) for reported in faults)
+        if not is_reported:
             faults[location] = _describe_fault(fault)
     return list(faults.values())
 
 
-def _describe_fault(first: ErrorDetails) -> str:
-    location, kind = first["loc"], first["type"]
+def _overlap(first: tuple[str | int, ...], second: tuple[str | int, ...]) -> bool:
+    """Whether one location is inside the other."""
+    shorter = min(len(first), len(second))
+    return first[:shorter] == second[:shorter]
+
+
+def _fault_message(fault: ErrorDetails) -> str:
+    kind = fault["type"]
+    value = fault["input"]
+    if kind == "list_type" and isinstance(value, str | int | float):
+        return f"expected a list; write [{value}]"
+    if kind == "string_pattern_mismatch":
+        for pattern, rule in NAME_RULES.items():
+            if fault["ctx"]["pattern"].startswith(pattern):
+                return f"a name has {rule}; rename it"
+    # pydantic's own message, without what readers of a config need not know
+    return fault["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
+
+
+def _describe_fault(fault: ErrorDetails) -> str:
+    location = fault["loc"]
     key = ".".join(map(str, _setting(location)))
-    message = first["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
-    value = repr(first["input"])
-    if kind == "extra_forbidden":
+    message = _fault_message(fault)
+    if fault["type"] == "extra_forbidden":
         allowed = _allowed(location[:-1])
         return f"{key}: unknown key; {nearest(location[-1], allowed)}allowed: {', '.join(allowed)}"
-    if kind == "list_type" and isinstance(first["input"], str | int | float):
-        message = f"expected a list; write [{first['input']}]"
-    if kind == "string_pattern_mismatch" and (
-        rules := [
-            rule
-            for pattern, rule in NAME_RULES.items()
-            if first["ctx"]["pattern"].startswith(pattern)
-        ]
-    ):
-        message = f"a name has {rules[0]}; rename it"
+    # The third word is a branch of the union of a file and a content, which hides both.
     if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
-        key, message = (
-            ".".join(map(str, location[:2])),
-            "expected the file of a config or its content",
-        )
-    # a long section does not help to find the fault
-    shown = key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
-    value = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]} …"
-    return f"{key and f'{key}: '}{message}{f', got {value}' if shown else ''}"
+        key = ".".join(map(str, location[:2]))
+        message = "expected the file of a config or its content"
+    if not key:  # of the whole config
+        return message
+    value = repr(fault["input"])
+    if len(value) > MAX_SHOWN:
+        # a long section does not help to find the fault
+        if isinstance(fault["input"], dict):
+            return f"{key}: {message}"
+        value = f"{value[:MAX_SHOWN]} …"
+    return f"{key}: {message}, got {value}"
 
 
-def load_config(values: dict[str, Any], where: str = "config") -> Config:
-    """Check a config and those of its runs; UserError names ``where``, the first faulty key, and
+def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
+    """Check a config and those of its runs; UserError names ``prefix``, the first faulty key, and
     what is allowed.
     """
     require(
-        not {*"{}"} & {*str(ROOT)},
+        not any(brace in str(ROOT) for brace in "{}"),
         ROOT,
         "braces in the checkout's folder are wildcards for Snakemake",
         "rename it",
@@ -369,11 +404,11 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
         config = Config.model_validate(values)
     except ValidationError as error:
         # several lines, each with its own prefix
-        raise UserError(
-            "\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))
-        ) from None
-    for name, run in run_values(values, where).items():
-        load_config(run, f"{where}: runs.{name}")
+        faults = [f"{prefix}: {fault}" for fault in _describe(error)]
+        raise UserError("\nerror: ".join(faults)) from None
+    runs = run_values(values, prefix)
+    for name, run in runs.items():
+        load_config(run, f"{prefix}: runs.{name}")
     return config
 
 
@@ -400,27 +435,29 @@ def read_values(path: Path) -> dict[str, Any]:
 
 def read_config(path: Path) -> Config:
     """Return the checked config of a file."""
-    return load_config(read_values(path), where=str(path))
+    return load_config(read_values(path), prefix=str(path))
 
 
 def runs_of(path: Path) -> dict[str, Config]:
     """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
     config = read_config(path)
-    return {
-        name: load_config(values) for name, values in run_values(read_values(path)).items()
-    } or {"": config}
+    runs = run_values(read_values(path))
+    return {name: load_config(values) for name, values in runs.items()} or {"": config}
 
 
 def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     """Return ``top`` laid over ``base`` key by key, as Snakemake merges several config files."""
     merged = dict(base)
     for key, value in top.items():
-        both = isinstance(value, dict) and isinstance(base.get(key), dict)
-        merged[key] = overlay(base[key], value) if both else value
+        base_value = base.get(key)
+        if isinstance(value, dict) and isinstance(base_value, dict):
+            merged[key] = overlay(base_value, value)
+        else:
+            merged[key] = value
     return merged
 
 
-def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[str, Any]]:
+def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict[str, Any]]:
     """Return the values of each of the ``runs``, by name: its own, laid over the other top-level
     keys.
 
@@ -430,20 +467,20 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
         UserError: a run has runs itself, or two runs write to the same folder.
     """
     shared = {key: value for key, value in values.items() if key != "runs"}
-    results = shared.get("results", Config.model_fields["results"].default)
-    owners = {os.path.realpath(str(results)): "all runs"}
+    common_results = shared.get("results", Config.model_fields["results"].default)
+    # Two names of a folder, such as a link and its target, are one folder.
+    owners = {os.path.realpath(str(common_results)): "all runs"}
     runs: dict[str, dict[str, Any]] = {}
     for name, content in (values.get("runs") or {}).items():
+        key = f"{prefix}: runs.{name}"
+        # A run is a config file or its content.
         run = read_values(Path(content)) if isinstance(content, str) else content
         if run.get("runs"):
-            raise UserError(
-                f"{where}: runs.{name}: contains runs itself; list them in the top config instead"
-            )
-        runs[name] = overlay({**shared, "results": f"{results}/{name}"}, run)
-        folder = os.path.realpath(str(runs[name]["results"]))
-        fault = f"{runs[name]['results']} is the folder of {owners.get(folder)}"
-        require(
-            folder not in owners, f"{where}: runs.{name}.results", fault, "choose another folder"
-        )
+            raise UserError(f"{key}: contains runs itself; list them in the top config instead")
+        runs[name] = overlay({**shared, "results": f"{common_results}/{name}"}, run)
+        results = runs[name]["results"]
+        folder = os.path.realpath(str(results))
+        fault = f"{results} is the folder of {owners.get(folder)}"
+        require(folder not in owners, f"{key}.results", fault, "choose another folder")
         owners[folder] = f"runs.{name}"
     return runs

@@ -52,22 +52,27 @@ def _type_in_words(schema: dict[str, Any]) -> str:
     """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the
     values of a Literal.
     """
-    if options := schema.get("anyOf"):
-        return " or ".join(dict.fromkeys(_type_in_words(option) for option in options))
+    if "anyOf" in schema:
+        # Different options may have the same words: all sections are "section".
+        options = map(_type_in_words, schema["anyOf"])
+        return " or ".join(dict.fromkeys(options))
     if "$ref" in schema:
         return "section"
-    if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
-        return " or ".join(f"`{value}`" for value in values)
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
     kind = schema.get("type", "any value")
     words = TYPES.get(kind, kind)
     if kind == "array":
+        # A tuple has prefixItems, a list items.
         items = schema.get("prefixItems", [schema.get("items", {})])
         words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
     elif kind == "object":
         # values of keys with a pattern are elsewhere; true stands for any value
-        values = next(
-            iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties")
-        )
+        values = schema.get("additionalProperties")
+        for pattern_values in schema.get("patternProperties", {}).values():
+            values = pattern_values
         words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
     bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]
     return " ".join([words, " and ".join(bounds)]).rstrip()
@@ -78,6 +83,7 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
+    # A section has a table of its own, with the defaults of its keys.
     if isinstance(value, BaseModel):
         return ""
     if isinstance(value, list):
@@ -86,6 +92,7 @@ def _default(field: FieldInfo) -> str:
             for item in value
         ]
     text = json.dumps(value, default=str, ensure_ascii=False)
+    # Defaults may be files of the checkout; the page is the same in every checkout.
     return f"`{text.replace(f'{ROOT}/', '')}`"
 
 
@@ -97,17 +104,14 @@ def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
     schemas = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
-        cells = [
-            f"`{name}`",
-            _default(field),
-            _type_in_words(schemas[name]),
-            field.description or "",
-        ]
+        type_in_words = _type_in_words(schemas[name])
+        cells = [f"`{name}`", _default(field), type_in_words, field.description or ""]
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+    # The sections follow, so that the table of their parent stays in one piece.
     for name, field in model.model_fields.items():
+        inner_title = name if model is Config else f"{title.strip('`')}.{name}"
         for section in sections_in(field.annotation):
-            inner = name if model is Config else f"{title.strip('`')}.{name}"
-            yield from _table(f"`{inner}`", section, min(level + 1, 4))
+            yield from _table(f"`{inner_title}`", section, min(level + 1, 4))
 
 
 def page_text() -> str:
@@ -119,6 +123,7 @@ def page_text() -> str:
     )
     for kind in plugins.available(GENERATOR_KINDS):
         settings = load_kind(kind).Settings
+        # Many kinds have no settings of their own.
         if settings.model_fields:
             lines += _table(f"`{kind}`", settings, 3)
     return "\n".join(lines) + "\n"

@@ -76,14 +76,17 @@ def run_snakemake(command: list[str]) -> None:
     """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is
     killed.
     """
-    python_path = os.pathsep.join(
-        [str(PLUGINS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    )
-    environment = {**os.environ, "PYTHONPATH": python_path, cli.UNDER_RUN: "1"}
+    # Snakemake finds its logger plugins on the path, by the names of their packages.
+    python_path = filter(None, [str(PLUGINS), str(ROOT), os.environ.get("PYTHONPATH")])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(python_path),
+        cli.UNDER_RUN: "1",
+    }
+    command = [*command, "--logger", "compclip"]
     interruption: KeyboardInterrupt | None = None
-    with subprocess.Popen(
-        [*command, "--logger", "compclip"], cwd=ROOT, env=environment
-    ) as snakemake:
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as snakemake:
+        # Even after an interruption, Snakemake's own end is waited for.
         code = None
         while code is None:
             try:
@@ -109,30 +112,39 @@ def run_snakemake(command: list[str]) -> None:
         sys.exit(1)  # the errors are on the screen already
 
 
+def headlines(table: Path) -> str:
+    """Return the part of a checked table for the screen."""
+    digests.check([table])
+    text = table.read_text(encoding="utf-8")
+    if "<!-- headlines" in text:
+        return "\n".join(HEADLINES_PATTERN.findall(text))
+    # A table without headlines is shown from its beginning.
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = ["…"]
+    return "\n".join(lines)
+
+
 def print_results(folders: list[str]) -> None:
     """Print the headlines of results folders, after checking their tables, and the paths of pages,
     tables and log.
     """
-    places: list[tuple[str, Path]] = []
+    files: list[tuple[str, Path]] = []
     for folder in folders:
-        for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
-            table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
+        for name, page_name in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
+            table = Path(folder, f"{name}.md")
+            page = Path(folder, f"{page_name}.html")
             # The common table comes first and contains the tables of the runs.
-            if table.is_file() and not (name == "table" and folder != folders[0]):
-                digests.check([table])
-                text = table.read_text(encoding="utf-8")
-                # A table without headlines is shown from its beginning.
-                lines = (
-                    ["\n".join(HEADLINES_PATTERN.findall(text))]
-                    if "<!-- headlines" in text
-                    else text.splitlines()
-                )
-                print("\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES)))
-            places += [
-                (kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()
-            ]
-    places += [("log", path.relative_to(ROOT)) for path in sorted(STATE.glob("log/*.log"))[-1:]]
-    for kind, path in places:
+            is_repeated = name == "table" and folder != folders[0]
+            if table.is_file() and not is_repeated:
+                print(headlines(table))
+            files += [("page", page), ("table", table)]
+    # Not every config makes every page.
+    files = [(kind, path) for kind, path in files if path.is_file()]
+    # The names of Snakemake's logs begin with the time.
+    logs = sorted(STATE.glob("log/*.log"))
+    files += [("log", path.relative_to(ROOT)) for path in logs[-1:]]
+    for kind, path in files:
         print(f"{kind + ':':6} {path}")
 
 
@@ -141,24 +153,16 @@ def main(command: Run) -> None:
     check_alone()
     for folder in (STATE, Path(config.results), config.cache):
         check_writable(folder)
+    # Words that are not options; a value of an option counts, too, and only relaxes the check.
     has_targets = not all(word.startswith("-") for word in command.snakemake)
-    report_findings(
-        command.config, not RUNS_ELSEWHERE.search(" ".join(command.snakemake)), has_targets
-    )
+    is_local = not RUNS_ELSEWHERE.search(" ".join(command.snakemake))
+    report_findings(command.config, is_local, has_targets)
+    options = ["--cores", str(command.cores), "--configfile", str(command.config)]
     # Targets first, because --configfile would read a file name after it as another config.
-    run_snakemake(
-        [
-            "snakemake",
-            *command.snakemake,
-            "--cores",
-            str(command.cores),
-            "--configfile",
-            str(command.config),
-        ]
-    )
-    print_results(
-        [config.results, *(run.results for name, run in runs_of(command.config).items() if name)]
-    )
+    run_snakemake(["snakemake", *command.snakemake, *options])
+    runs = runs_of(command.config)
+    run_folders = [run.results for name, run in runs.items() if name]
+    print_results([config.results, *run_folders])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -55,8 +56,26 @@ def stage_and_work(rule: str) -> tuple[str, float]:
     """Return the stage of a rule (the name of its file, after its run's name if there are several)
     and its work.
     """
-    name = max((name for name in STAGES if f"_{rule}".endswith(f"_{name}")), key=len, default=rule)
-    return f"{rule.removesuffix(name).replace('_', ' ')}{STAGES.get(name, name)}", WORK.get(name, 4)
+    # The rules of a run have its name as prefix. A name of a rule may end with another's.
+    names = [name for name in STAGES if f"_{rule}".endswith(f"_{name}")]
+    name = max(names, key=len, default=rule)
+    run = rule.removesuffix(name).replace("_", " ")
+    stage = STAGES.get(name, name)
+    return f"{run}{stage}", WORK.get(name, 4)
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    log: str
+    stage: str
+    work: float
+    start: float  # in seconds of the run
+
+
+@dataclass(frozen=True)
+class FailedJob:
+    has_reason: bool  # whether the job's log has the reason
+    error: str
 
 
 class LogHandler(LogHandlerBase):
@@ -64,108 +83,137 @@ class LogHandler(LogHandlerBase):
     updated every second.
     """
 
+    # The interface declares these as properties.
     writes_to_stream = has_filter = has_formatter = True  # type: ignore[assignment]
     writes_to_file = needs_rulegraph = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        self.live, self.begun, self.closed = (
-            sys.stderr.isatty(),
-            time.monotonic(),
-            threading.Event(),
-        )
-        self.jobs, self.left = (
-            0,
-            Counter[str](),
-        )  # all jobs, and those of each stage that have not finished
-        self.work = self.worked = 0.0  # of all jobs, and of those that have finished
-        self.running: dict[
-            int, tuple[str, str, float, float]
-        ] = {}  # a job's log, stage, work and start
-        self.failed: dict[
-            int, tuple[bool, str]
-        ] = {}  # whether the job's log has the reason, and the error
-        self.errors, self.interrupted = (
-            list[str](),
-            False,
-        )  # Snakemake's own errors; whether the user ended it
+        self.live = sys.stderr.isatty()
+        self.begun = time.monotonic()
+        self.closed = threading.Event()
+        self.jobs = 0
+        self.left = Counter[str]()  # jobs of each stage that have not finished
+        self.work = 0.0  # of all jobs
+        self.worked = 0.0  # of those that have finished
+        self.running: dict[int, RunningJob] = {}  # by Snakemake's number of the job
+        self.failed: dict[int, FailedJob] = {}
+        self.errors: list[str] = []  # Snakemake's own
+        self.interrupted = False  # whether the user ended Snakemake
 
     def emit(self, record: logging.LogRecord) -> None:
-        fields, message = record.__dict__, " ".join(record.getMessage().split())
-        event, number = fields.get("event"), fields.get("job_id", fields.get("jobid", 0))
+        fields = record.__dict__
+        message = " ".join(record.getMessage().split())
+        event = fields.get("event")
+        # Some events of Snakemake name it job_id, others jobid.
+        number = fields.get("job_id", fields.get("jobid", 0))
         if event == LogEvent.RUN_INFO:
-            for rule in fields["stats"].keys() - {"total", "all"}:
-                stage, work = stage_and_work(rule)
-                self.left[stage] += fields["stats"][rule]
-                self.work += fields["stats"][rule] * work
-            self.jobs = self.left.total()
-            threading.Thread(target=self.keep_drawing, daemon=True).start()
+            self.plan(fields["stats"])
         elif event == LogEvent.JOB_INFO and fields["rule_name"] != "all":
-            self.running[number] = (
-                "".join(fields["log"][:1]),
-                *stage_and_work(fields["rule_name"]),
-                time.monotonic(),
-            )
+            log = "".join(fields["log"][:1])
+            stage, work = stage_and_work(fields["rule_name"])
+            self.running[number] = RunningJob(log, stage, work, self.elapsed())
         elif event == LogEvent.JOB_FINISHED and number in self.running:
             self.failed.pop(number, None)  # a retry succeeded
-            _, stage, work, _ = self.running.pop(number)
-            self.worked += work
-            self.left[stage] -= 1
-            if not self.left[stage]:
-                self.show(f"{stage:10} {self.overall()}\n")
+            self.finish(self.running.pop(number))
         elif event == LogEvent.JOB_ERROR and number in self.running:
-            log, stage, *_ = self.running.pop(number)
-            error, killed = last_logged(log, "ERROR"), any(map(KILLED.search, self.errors))
-            why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
-            self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
+            self.failed[number] = self.failure(self.running.pop(number))
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
             self.errors.append(in_own_words(message))
         elif record.levelno == logging.WARNING or message.startswith("Nothing to be done"):
             self.show(f"{message}\n")
         self.interrupted |= bool(ENDED.search(message))
 
+    def plan(self, stats: dict[str, int]) -> None:
+        """Count the jobs of a run by stage. ``stats``: the number of jobs of each rule."""
+        for rule in stats.keys() - {"total", "all"}:
+            count = stats[rule]
+            stage, work = stage_and_work(rule)
+            self.left[stage] += count
+            self.work += count * work
+        self.jobs = self.left.total()
+        threading.Thread(target=self.keep_drawing, daemon=True).start()
+
+    def finish(self, job: RunningJob) -> None:
+        stage = job.stage
+        self.worked += job.work
+        self.left[stage] -= 1
+        if not self.left[stage]:
+            self.show(f"{stage:10} {self.overall()}\n")
+
+    def failure(self, job: RunningJob) -> FailedJob:
+        error = last_logged(job.log, "ERROR")
+        reason = error or "failed; see .snakemake/log"
+        # A process that is killed cannot log a reason.
+        if not error and any(map(KILLED.search, self.errors)):
+            reason = OUT_OF_MEMORY
+        return FailedJob(bool(error), f"error: {job.stage}: {reason} (log: {job.log})\n")
+
     def overall(self) -> str:
         """Return the number of finished jobs, and the time left at the same pace, at least what a
         running job says.
         """
-        done, now = self.jobs - self.left.total(), time.monotonic()
-        parts = (
-            min(0.9 * work, now - start) for *_, work, start in [*self.running.values()]
-        )  # less than a whole job
-        rest = max(0, self.work / max(1.0, self.worked + sum(parts)) - 1)
-        said = [LEFT.search(last_logged(log, "INFO")) for log, *_ in [*self.running.values()]]
-        ahead = max([(now - self.begun) * rest, *(float(found[1]) for found in said if found)])
-        took, left = (timedelta(seconds=round(seconds)) for seconds in (now - self.begun, ahead))
-        return f"{done} of {self.jobs} jobs in {took}" + (
-            f", about {left} left" if 0 < done < self.jobs else ""
-        )
+        finished = self.jobs - self.left.total()
+        elapsed = self.elapsed()
+        progress = f"{finished} of {self.jobs} jobs in {timedelta(seconds=round(elapsed))}"
+        # The first job tells nothing about the pace yet.
+        if not 0 < finished < self.jobs:
+            return progress
+        left = timedelta(seconds=round(self.seconds_left(elapsed)))
+        return f"{progress}, about {left} left"
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began."""
+        return time.monotonic() - self.begun
+
+    def seconds_left(self, elapsed: float) -> float:
+        worked = self.worked
+        estimates = []
+        # A copy, because another thread draws.
+        for job in list(self.running.values()):
+            # A running job has done less than its whole work, however long it takes.
+            worked += min(0.9 * job.work, elapsed - job.start)
+            estimate = LEFT.search(last_logged(job.log, "INFO"))
+            if estimate:
+                estimates.append(float(estimate[1]))
+        # The pace is the work done in the elapsed time.
+        at_same_pace = elapsed * max(0, self.work / max(1.0, worked) - 1)
+        return max([at_same_pace, *estimates])
 
     def keep_drawing(self) -> None:
         """Redraw the last line: the progress of the run, and the last log line of each running
         job.
         """
         while self.live and not self.closed.wait(1):
-            jobs = [
-                f"{stage}: {last_logged(log, 'INFO')}"
-                for log, stage, *_ in [*self.running.values()][:4]
-            ]
-            self.show("; ".join([self.overall(), *jobs])[: shutil.get_terminal_size().columns - 1])
+            words = [self.overall()]
+            # A few jobs fill a line.
+            for job in list(self.running.values())[:4]:
+                words.append(f"{job.stage}: {last_logged(job.log, 'INFO')}")
+            # One column less, because the cursor stands behind the text.
+            self.show("; ".join(words)[: shutil.get_terminal_size().columns - 1])
 
     def show(self, text: str) -> None:
+        clear_line = "\r\x1b[J" if self.live else ""
         with suppress(OSError):  # a terminal that was closed
-            print("\r\x1b[J" * self.live + text, end="", file=sys.stderr, flush=True)
+            print(clear_line + text, end="", file=sys.stderr, flush=True)
+
+    def final_errors(self) -> list[str]:
+        """Return each error once; if a cluster ran a group of steps as one job, only errors of
+        failed steps.
+        """
+        failed = self.failed.values()
+        # All steps of a failed group fail, but only the logs of some have a reason.
+        with_reason = [job.error for job in failed if job.has_reason]
+        if failed:
+            return with_reason or [job.error for job in failed]
+        # Without a failed job, Snakemake itself failed; further errors follow from the first.
+        return [f"error: {error}\n" for error in self.errors[:1]]
 
     def close(self) -> None:
-        """Show each error once; if a cluster ran a group of steps as one job, only errors of failed
-        steps.
-        """
+        """Show the progress of an unfinished run, and the errors unless the user ended it."""
         if not self.closed.is_set():
             self.closed.set()
-            told = [text for has_reason, text in self.failed.values() if has_reason]
-            errors = (
-                told
-                or [text for _, text in self.failed.values()]
-                or [f"error: {e}\n" for e in self.errors[:1]]
-            )
-            progress = [f"{self.overall()}\n"] if self.left.total() else []
-            self.show("".join(progress if self.interrupted else progress + errors))
+            lines = [f"{self.overall()}\n"] if self.left.total() else []
+            if not self.interrupted:
+                lines += self.final_errors()
+            self.show("".join(lines))
         super().close()

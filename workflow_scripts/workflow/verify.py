@@ -39,15 +39,16 @@ class Verify(Command):
 def recorded_below(config: Config) -> set[Path]:
     """Return the artifacts of a config that have a record."""
     results = Path(config.results)
-    # The results folder itself may contain the results of other configs.
-    below = (results / (config.dataset.name or config.dataset.source), results / "figures")
-    records = [
-        *results.glob(RECORDS),
-        *(record for place in below for record in place.rglob(RECORDS)),
-    ]
+    figures = results / "figures"
+    records = list(results.glob(RECORDS))
+    # Not all folders: the results folder may contain the results of other configs.
+    for folder in (config.data_folder, figures):
+        records += folder.rglob(RECORDS)
+    # An artifact's record has its name and lies in a folder beside it.
     return {record.parents[1] / record.name for record in records}
 
 
+# Many artifacts are made from the same ones, whose records are then read once.
 read_once = cache(digests.read_record)
 
 
@@ -56,55 +57,56 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
     to make again.
     """
     try:
-        recorded = read_once(path)
-        for fault in digests.faults(path, recorded) if recorded else ():
+        record = read_once(path)
+        if record is None:
+            return
+        for fault in digests.faults(path, record):
             yield fault, path
-        for name, digest in recorded.inputs.items() if recorded else ():
+        for name, digest in record.inputs.items():
             source = Path(os.path.normpath(path.parent / name))
-            now = read_once(source)
-            if now is None or now.digest != digest:
-                yield (
-                    f"{path}: made from another {source}, or its record is missing",
-                    path if now else source,
-                )
-    except UserError as error:
+            source_record = read_once(source)
+            if source_record is None or source_record.digest != digest:
+                fault = f"{path}: made from another {source}, or its record is missing"
+                # Without a record, only making the source again gives it one.
+                yield fault, path if source_record else source
+    except UserError as error:  # the record itself is damaged
         yield str(error), path
 
 
 def read_inputs_again(config: Path) -> None:
     """Raise UserError if files of the user have other bytes than when they were first read."""
-    # Fingerprints of all of them are params of rules.
-    graph = ["snakemake", "--dry-run", "--quiet", "all", "--forceall", "--configfile", str(config)]
-    done = subprocess.run(graph, env={**os.environ, REREAD: "1"}, stdout=subprocess.PIPE, text=True)
-    fault = re.search(r"^ *UserError: (.+)$", done.stdout, re.MULTILINE)
-    if done.returncode:
-        raise UserError(fault[1] if fault else f"{config}: {done.stdout.strip()}")
+    # Fingerprints of all of them are params of rules, which a dry run computes.
+    command = ["snakemake", "--dry-run", "--quiet", "all", "--forceall"]
+    command += ["--configfile", str(config)]
+    environment = {**os.environ, REREAD: "1"}
+    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        printed = run.stdout
+        fault = re.search(r"^ *UserError: (.+)$", printed, re.MULTILINE)
+        raise UserError(fault[1] if fault else f"{config}: {printed.strip()}")
 
 
 def main(command: Verify) -> None:
     if command.inputs:
         read_inputs_again(command.config)
+    # Several runs also have common results, of the config itself.
     configs = [read_config(command.config), *runs_of(command.config).values()]
+    # A run that is going on changes artifacts and their records.
     check_alone()
-    artifacts = sorted({path for config in configs for path in recorded_below(config)})
-    wrong = dict(
-        fault
-        for path in track(artifacts, len(artifacts), "artifacts")
-        for fault in artifact_faults(path)
-    )
-    for line in wrong:
+    artifacts = sorted(set().union(*map(recorded_below, configs)))
+    remedy = f"`make run CONFIG={command.config}` first"
+    require(artifacts, command.config, "not run yet", remedy)
+    # A source without a record is found once for each artifact that is made from it.
+    to_repeat: dict[str, Path] = {}
+    for path in track(artifacts, len(artifacts), "artifacts"):
+        to_repeat.update(artifact_faults(path))
+    for line in to_repeat:
         print(line)
-    again = sorted({*map(str, wrong.values())})
+    names = sorted({str(path) for path in to_repeat.values()})
     run = f"python -m workflow_scripts.workflow.run --config {command.config}"
-    which = shlex.join(["--forcerun", *again]) if len(again) <= MAX_NAMED else "--forceall"
-    remedy = f"make them again: `{run} -- {which}`"
-    require(artifacts, command.config, "not run yet", f"`make run CONFIG={command.config}` first")
-    require(
-        not wrong,
-        command.config,
-        f"{len(again)} of {len(artifacts)} artifacts are not as recorded",
-        remedy,
-    )
+    options = shlex.join(["--forcerun", *names]) if len(names) <= MAX_NAMED else "--forceall"
+    fault = f"{len(names)} of {len(artifacts)} artifacts are not as recorded"
+    require(not to_repeat, command.config, fault, f"make them again: `{run} -- {options}`")
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
 
 
