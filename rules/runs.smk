@@ -31,7 +31,8 @@ pathvars:
 
 # The rules of a run have its name as a prefix.
 for RUN in CONFIG.runs:
-    MODULE, PREFIX = f"run {RUN}", f"{RUN}_"
+    MODULE = f"run {RUN}"
+    PREFIX = f"{RUN}_"
 
     module:
         name: MODULE

@@ -101,9 +101,9 @@ class CompunPlan:
             self.images = config.compounds.images
             self.users_compounds = [self.listed, self.images]
 
-        # Texts are optional.
-        self.captions = config.captions or []
-        self.descriptions = config.descriptions or []
+        # The user's texts; otherwise those of drawn compounds, or none.
+        self.captions: str | list[str] = config.captions or []
+        self.descriptions: str | list[str] = config.descriptions or []
         self.users_texts = [file for file in (config.captions, config.descriptions) if file]
         if self.is_drawn:
             self.captions = config.captions or f"{drawn}/captions.json"

@@ -1,6 +1,6 @@
 """The plans of stages that every run has (``plan``)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from compclip.core.code import code_hash
 from compclip.core.section import COMPOSITION_FIELD
@@ -87,13 +87,15 @@ class SplitPlan:
 
     def published_split(self, wildcards: Wildcards) -> str | None:
         """Return the published split.pkl of a composition, if there is one."""
-        published = self._run.config.split.published
-        return published and published.file("split", wildcards.composition)
+        return self._published("split", wildcards.composition)
 
     def published_data(self, wildcards: Wildcards) -> str | None:
         """Return the published data.pkl of a composition, if there is one."""
+        return self._published("data", wildcards.composition)
+
+    def _published(self, kind: Literal["split", "data"], composition: str) -> str | None:
         published = self._run.config.split.published
-        return published and published.file("data", wildcards.composition)
+        return published.file(kind, composition) if published else None
 
     def published_contents(self, wildcards: Wildcards) -> str:
         split = self.published_split(wildcards)
@@ -221,7 +223,9 @@ class ScorePlan:
         # Each judge encodes the images of all generators, and the real ones.
         self.minutes = 20 * len(run.judges) * (len(run.generators) + 1)
         # The test splits for which each generator makes images.
-        self.served_splits = {name: list(kind.SPLITS) for name, kind in run.kinds.items()}
+        self.served_splits: dict[str, list[str]] = {
+            name: list(kind.SPLITS) for name, kind in run.kinds.items()
+        }
         faithful = [name for name, entry in run.generators.items() if entry.kind == "faithful"]
         # The first generator that draws what is asked; the bias check also measures on it.
         self.as_asked = faithful[0] if faithful else None
