@@ -18,7 +18,7 @@ rule generate_images:
     benchmark:
         "<logs>/generate/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
-        generator=one_of(plan.generate.others),
+        generator=one_of(plan.generate.plain),
     group:
         "generate"
     conda:

@@ -167,7 +167,7 @@ def test_kinds_of_generators_differ_in_what_they_need() -> None:
     plan, jobs = plan_of_generators()
     assert plan.generate.with_scenes == ["faithful"]
     assert plan.generate.with_model == ["model"]
-    assert plan.generate.others == ["photographs", "habit"]
+    assert plan.generate.plain == ["photographs", "habit"]
     assert plan.generate.controls == ["photographs", "faithful", "habit"]
     code = {plan.generate.kind_code(job) for job in jobs.values()}
     assert len(code) == len(jobs)

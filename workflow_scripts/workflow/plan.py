@@ -79,12 +79,12 @@ class RunPlan(BasePlan):
         """
         files = [f"{self.data}/dataset.json", *self.of_compositions("prompts.json")]
         files += self.pairs.tables
-        files += self.split.shown
+        files += self.split.page_files
         files += self.of_compositions("divergence.parquet", "divergence.json")
         if self.specs:
-            files += self.specs.shown
+            files += self.specs.page_files
         if self.compun:
-            files += self.compun.shown
+            files += self.compun.page_files
         if self.config.scored:
             files += [*self.report.examples, *self.score.fids]
             files += [*self.score.healths, *self.judge.folders]

@@ -73,21 +73,18 @@ class BasePlan:
         self._common_inputs = self._name_inputs()
 
     def _name_inputs(self) -> dict[str, Input]:
-        nouns = self.config.pairs.nouns
-        inputs: dict[str, Input] = {
-            "captions": f"{self.data}/captions.parquet",
-            "images": f"{self.data}/images.parquet",
-            "files": f"{self.data}/images",
-            "pairs": self.pairs_table,
-            "forms": self.noun_forms,
-            "adjectives": f"lexicons/adjectives/{COMPOSITION_FIELD}.yaml",
-            # Without a lexicon, any noun counts.
-            "nouns": f"lexicons/nouns/{nouns}.yaml" if nouns else [],
-            # Compounds that count as one noun.
-            "compounds": "lexicons/compounds/common.yaml",
-        }
+        inputs: dict[str, Input] = {"pairs": self.pairs_table, "forms": self.noun_forms}
+        inputs["files"] = f"{self.data}/images"
+        for name in ("captions", "images"):
+            inputs[name] = f"{self.data}/{name}.parquet"
         for name, ending in COMPOSITION_FILES.items():
             inputs[name] = f"{self.in_composition}/{name}.{ending}"
+        inputs["adjectives"] = f"lexicons/adjectives/{COMPOSITION_FIELD}.yaml"
+        # Without a lexicon, any noun counts.
+        nouns = self.config.pairs.nouns
+        inputs["nouns"] = f"lexicons/nouns/{nouns}.yaml" if nouns else []
+        # Compounds that count as one noun.
+        inputs["compounds"] = "lexicons/compounds/common.yaml"
         return inputs
 
     # Inputs
@@ -107,6 +104,10 @@ class BasePlan:
             for composition in self.compositions
             for name in names
         ]
+
+    def in_each_composition(self, path: str) -> list[str]:
+        """Return a path with each composition's name in place of {composition}."""
+        return [path.replace(COMPOSITION_FIELD, name) for name in self.compositions]
 
     def of_judged(self, *names: str) -> list[str]:
         """Return these files of all compositions of a judge."""

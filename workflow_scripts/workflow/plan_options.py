@@ -39,7 +39,7 @@ class SpecsPlan:
         self.intrinsic = [f"{folder}/intrinsic.json" for folder in folders]
         self.judges = [f"{folders[0]}/specs", f"{folders[0]}/stretched"]
         # Inputs of the page of a run, which has a section on long captions.
-        self.shown = [f"{results}/specs.csv", self.figure, *self.judges, self.intrinsic[0]]
+        self.page_files = [f"{results}/specs.csv", self.figure, *self.judges, self.intrinsic[0]]
         self.outputs = [f"{results}/specs.csv", f"{results}/specs.html"]
 
     def _long_captions(self, sketches: str) -> LongCaptionFiles:
@@ -82,7 +82,7 @@ class CompunPlan:
             names.append("drawn/list.csv")
         self.page_inputs = [f"{self.folder}/{name}" for name in names]
         # Inputs of the page of a run, which has a section on compound nouns.
-        self.shown = [*self.figures.values(), f"{self.folder}/analysis.csv", *self.page_inputs]
+        self.page_files = [*self.figures.values(), f"{self.folder}/analysis.csv", *self.page_inputs]
         self.outputs = [f"{results}/compun.md", f"{results}/compun.html"]
         if config.human:
             self.outputs.append(f"{self.folder}/human/tasks.json")

@@ -15,6 +15,8 @@ from workflow_scripts.workflow.rule_values import Wildcards, gpus, section
 
 # Sections of the config that a score or a divergence depends on.
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
+# Kinds of the user's own images and models.
+USERS_KINDS = ("folder", "diffusers")
 SCORE_FIGURES = ("composed", "scores", "pairs", "loss")
 
 
@@ -45,9 +47,8 @@ class PairsPlan:
         # Compositions with pairs of their own; all others share those of the data set.
         self.unshared = [name for name in run.compositions if name not in SHARED]
         # Of each composition, also where some share theirs.
-        self.of_compositions = [
-            str(layout.read / "pairs.parquet") for layout in run.layouts.values()
-        ]
+        folders = [layout.read for layout in run.layouts.values()]
+        self.of_compositions = [str(folder / "pairs.parquet") for folder in folders]
         self.tables = list(dict.fromkeys(self.of_compositions))
         self.lexicons = [run.lexicons_read(composition) for composition in run.compositions]
         self.all_lexicons = sorted(set().union(*self.lexicons))
@@ -77,9 +78,9 @@ class SplitPlan:
         ]
         # What the section of the page on the split shows.
         tables = ("splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet")
-        self.shown = run.of_compositions(*tables)
-        self.shown.append(f"{run.data}/captions.parquet")
-        self.shown += run.of_compositions("heldout.json", "widths.json", "audit.json")
+        self.page_files = run.of_compositions(*tables)
+        self.page_files.append(f"{run.data}/captions.parquet")
+        self.page_files += run.of_compositions("heldout.json", "widths.json", "audit.json")
 
     def listed_pairs(self, wildcards: Wildcards) -> list[str]:
         """Return the held-out pairs that the config lists."""
@@ -109,9 +110,8 @@ class JudgePlan:
     def __init__(self, run: BasePlan) -> None:
         self._run = run
         # Of all compositions, each judge once.
-        folders = [
-            str(layout.judge(judge)) for judge in run.judges for layout in run.layouts.values()
-        ]
+        layouts = run.layouts.values()
+        folders = [str(layout.judge(judge)) for judge in run.judges for layout in layouts]
         self.folders = list(dict.fromkeys(folders))
         self.of_composition = [f"{run.judged}/judges/{judge}" for judge in run.judges]
 
@@ -138,17 +138,14 @@ class GeneratePlan:
 
     def __init__(self, run: BasePlan) -> None:
         self._run = run
+        kind_names = {name: generator.kind for name, generator in run.generators.items()}
         # Generators of a known skill, which are not ranked.
-        self.controls = [
-            name
-            for name, generator in run.generators.items()
-            if generator.kind not in ("folder", "diffusers")
-        ]
+        self.controls = [name for name, kind in kind_names.items() if kind not in USERS_KINDS]
         # Those that record what they draw; those that run a model by torch; and all others.
         self.with_scenes = [name for name, kind in run.kinds.items() if kind.SCENES]
         self.with_model = [name for name, kind in run.kinds.items() if kind.MODEL]
         special = {*self.with_scenes, *self.with_model}
-        self.others = [name for name in run.generators if name not in special]
+        self.plain = [name for name in run.generators if name not in special]
         # What the page says about each generator.
         self.descriptions = {name: kind.ABOUT for name, kind in run.kinds.items() if kind.ABOUT}
         self._fingerprints: dict[tuple[str, str], str] = {}
@@ -233,22 +230,13 @@ class ScorePlan:
         names = [f"health/{judge}.json" for judge in run.judges]
         self.healths_of_composition = [f"{run.in_composition}/{name}" for name in names]
         self.healths = run.of_compositions(*names)
-        self.scores = run.of_compositions(
-            *(f"scores/{judge}/{name}" for judge in run.judges for name in run.generators)
-        )
+        names = [f"{judge}/{name}" for judge in run.judges for name in run.generators]
+        self.scores = run.of_compositions(*(f"scores/{name}" for name in names))
         # Generators whose Fréchet distance is measured.
         self.fid_generators = list(run.generators) if config.score.fid else []
         self.fids = run.of_compositions(*(f"fid/{name}.json" for name in self.fid_generators))
         self.fid_weights = (config.score.fid or Fid()).weights
-        # Generators whose scenes are known: they record them, or show real sketches, because they
-        # read only images.
-        self.oracle_generators: list[str] = []
-        if {"scenes", "facts"} <= source.tables.keys():
-            self.oracle_generators = [
-                name
-                for name, kind in run.kinds.items()
-                if kind.SCENES or kind.TABLES == ("images",)
-            ]
+        self.oracle_generators = self._with_known_scenes(source)
         self.oracle_splits = {name: self.served_splits[name] for name in self.oracle_generators}
         self.oracle_scores = run.of_compositions(
             *(f"scores/oracle/{name}" for name in self.oracle_generators)
@@ -256,6 +244,15 @@ class ScorePlan:
         self.scenes = [
             f"{run.in_composition}/generated/{name}/scenes.parquet" for name in generate.with_scenes
         ]
+
+    def _with_known_scenes(self, source: SourcePlan) -> list[str]:
+        """Return the generators that record their scenes, and those that show real sketches,
+        because they read only images.
+        """
+        if not {"scenes", "facts"} <= source.tables.keys():
+            return []
+        kinds = self._run.kinds.items()
+        return [name for name, kind in kinds if kind.SCENES or kind.TABLES == ("images",)]
 
     def served(self, wildcards: Wildcards) -> list[str]:
         return self.served_splits[wildcards.generator]
@@ -300,18 +297,13 @@ class ReportPlan:
         # All figures of the page, except those in the sections of other stages.
         self.shown_figures: list[str] = []
         if config.scored:
-            self.shown_figures = [
-                figure.replace(COMPOSITION_FIELD, composition)
-                for figure in self.figures.values()
-                for composition in run.compositions
-            ]
+            for figure in self.figures.values():
+                self.shown_figures += run.in_each_composition(figure)
         # The artifacts from which examples are chosen, except pairs.
-        examples = [
-            file
-            for layout in run.layouts.values()
-            for judge in run.judges
-            for file in layout.examples(run.generators, judge)
-        ]
+        examples: list[str] = []
+        for layout in run.layouts.values():
+            for judge in run.judges:
+                examples += layout.examples(run.generators, judge)
         self.examples = list(dict.fromkeys(examples))
 
     def shown_settings(self, stage: str) -> dict[str, Any]:
