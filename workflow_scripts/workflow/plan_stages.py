@@ -116,7 +116,7 @@ class JudgePlan:
         self.of_composition = [f"{run.judged}/judges/{judge}" for judge in run.judges]
 
     def _config(self, wildcards: Wildcards) -> Training:
-        # In the path of the weights, {composition} is replaced; a shared judge has none.
+        # In the path of the weights, {composition} is replaced. A shared judge has no composition.
         return self._run.config.judge.of(wildcards.get("composition", ""))
 
     def files(self, wildcards: Wildcards) -> list[str]:

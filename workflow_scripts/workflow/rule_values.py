@@ -20,7 +20,7 @@ class Wildcards(Protocol):
     def keys(self) -> Iterable[str]: ...
 
 
-# Snakemake passes the arguments of such functions by name, so these names are part of the types.
+# Snakemake passes further arguments by name: they must be called ``input`` and ``attempt``.
 ByWildcards = Callable[[Wildcards], Any]
 ByInput = Callable[[Wildcards, Any], Any]
 ByAttempt = Callable[[Wildcards, int], int]
