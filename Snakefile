@@ -1,8 +1,20 @@
 # From captions and images to the CLIP-R-Precision table. Each stage is a file in rules/ and a
 # package in compclip/ of the same name.
+import os
+import sys
+
 from snakemake.utils import min_version
 
 min_version("9.27")
+
+# Otherwise waiting threads of torch spin, which makes a step ten times as slow on shared cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+sys.path.insert(0, workflow.basedir)
+
+from workflow_scripts.workflow.check import check_jobs
+from workflow_scripts.workflow.loading import load_checked
+
+CONFIG = load_checked(workflow, config)
 
 
 # Everything that can be checked before the first job.
@@ -10,7 +22,12 @@ onstart:
     check_jobs(workflow, config)
 
 
-if config.get("runs"):
+if CONFIG.container:
+
+    containerized: CONFIG.container
+
+
+if CONFIG.runs:
 
     # Several runs in one: this file, once for each.
     include: "rules/runs.smk"
@@ -29,15 +46,15 @@ else:
     include: "rules/release.smk"
     include: "rules/targets.smk"
 
-    if CONFIG.specs:
+    if plan.specs:
 
         include: "rules/specs.smk"
 
-    if CONFIG.compun:
+    if plan.compun:
 
         include: "rules/compun.smk"
 
-    if CONFIG.human:
+    if plan.human:
 
         include: "rules/human.smk"
 

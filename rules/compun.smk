@@ -3,31 +3,28 @@
 # choice among the three, by every prompt, accuracies and tests, and the same tasks for people.
 # Included if the config has compun.
 
-if DRAWN:
+if plan.compun.is_drawn:
 
     rule draw_compounds:
         """Draw compounds, their images and texts about them, and training pictures for small
         CLIPs.
         """
         output:
-            listed=f"{COMPUN}/drawn/list.csv",
-            images=directory(f"{COMPUN}/drawn/images"),
-            captions=f"{COMPUN}/drawn/captions.json",
-            descriptions=f"{COMPUN}/drawn/descriptions.json",
-            pictures=directory(f"{COMPUN}/drawn/training/images"),
-            training=expand(
-                "<dataset>/compun/drawn/training/{name}.parquet",
-                name=["captions", "images", *TRAININGS],
-            ),
+            listed="<dataset>/compun/drawn/list.csv",
+            images=directory("<dataset>/compun/drawn/images"),
+            captions="<dataset>/compun/drawn/captions.json",
+            descriptions="<dataset>/compun/drawn/descriptions.json",
+            pictures=directory("<dataset>/compun/drawn/training/images"),
+            training=plan.compun.training_tables,
         log:
             "<logs>/compun/compun/draw_compounds.log",
         conda:
             "../envs/base.yaml"
         params:
             code=code("compun.draw_compounds"),
-            drawn=section(CONFIG.compun.drawn),
-            seed=CONFIG.seed,
-            results=PLACE["results"],
+            drawn=section(plan.compun.config.drawn),
+            seed=plan.config.seed,
+            results=plan.results_param,
         script:
             "../workflow_scripts/compun/draw_compounds.py"
 
@@ -36,27 +33,27 @@ if DRAWN:
         judge does.
         """
         input:
-            captions=f"{COMPUN}/drawn/training/captions.parquet",
-            images=f"{COMPUN}/drawn/training/images.parquet",
-            folder=f"{COMPUN}/drawn/training/images",
-            splits=[f"{COMPUN}/drawn/training/{{training}}.parquet"],
+            captions="<dataset>/compun/drawn/training/captions.parquet",
+            images="<dataset>/compun/drawn/training/images.parquet",
+            folder="<dataset>/compun/drawn/training/images",
+            splits=["<dataset>/compun/drawn/training/{training}.parquet"],
             pretraining=[],
         output:
-            judge=directory(f"{COMPUN}/judges/{{training}}"),
+            judge=directory("<dataset>/compun/judges/{training}"),
         log:
             "<logs>/compun/compun/train_small_clip_{training}.log",
         benchmark:
             "<logs>/compun/compun/train_small_clip_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads
+        threads: plan.config.threads
         resources:
-            **model_resources(CONFIG.compun.device, 4000, minutes=120),
+            **plan.model_resources(plan.compun.config.device, 4000, minutes=120),
         params:
-            **training_params(CONFIG.compun.judge),
+            **plan.training_params(plan.compun.config.judge),
             code=code("judge.train_judge"),
-            settings=section(CONFIG.compun.judge),
-            seed=CONFIG.seed,
+            settings=section(plan.compun.config.judge),
+            seed=plan.config.seed,
         script:
             "../workflow_scripts/judge/train_judge.py"
 
@@ -64,20 +61,20 @@ if DRAWN:
 rule load_compounds:
     """Read the compounds and the three images of each; count the incomplete ones."""
     input:
-        file=USER_COMPOUNDS[0] if USER_COMPOUNDS else f"{COMPUN}/drawn/list.csv",
-        source=USER_COMPOUNDS[1] if USER_COMPOUNDS else f"{COMPUN}/drawn/images",
+        file=plan.compun.listed,
+        source=plan.compun.images,
     output:
-        compounds=f"{COMPUN}/compounds.parquet",
-        images=f"{COMPUN}/images.parquet",
-        files=directory(f"{COMPUN}/images"),
-        summary=f"{COMPUN}/compounds.json",
+        compounds="<dataset>/compun/compounds.parquet",
+        images="<dataset>/compun/images.parquet",
+        files=directory("<dataset>/compun/images"),
+        summary="<dataset>/compun/compounds.json",
     log:
         "<logs>/compun/compun/load_compounds.log",
     conda:
         "../envs/base.yaml"
     params:
         code=code("compun.load_compounds"),
-        contents=contents(*USER_COMPOUNDS),
+        contents=plan.contents(*plan.compun.users_compounds),
     script:
         "../workflow_scripts/compun/load_compounds.py"
 
@@ -85,26 +82,26 @@ rule load_compounds:
 rule classify:
     """Ask every model, by every prompt, which of its three images shows a compound."""
     input:
-        **COMPOUNDS,
-        captions=text_file("captions"),
-        descriptions=text_file("descriptions"),
-        files=[*SMALL_CLIPS.values(), *USER_MODELS],
+        **plan.compun.compounds,
+        captions=plan.compun.captions,
+        descriptions=plan.compun.descriptions,
+        files=plan.compun.model_files,
     output:
-        choices=directory(f"{COMPUN}/choices"),
+        choices=directory("<dataset>/compun/choices"),
     log:
         "<logs>/compun/compun/classify.log",
     benchmark:
         "<logs>/compun/compun/classify.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
-    threads: CONFIG.threads
+    threads: plan.config.threads
     resources:
-        **model_resources(CONFIG.compun.device, 8000, minutes=120),
+        **plan.model_resources(plan.compun.config.device, 8000, minutes=120),
     params:
-        **model_params(CONFIG.compun.device),
+        **plan.model_params(plan.compun.config.device),
         code=code("compun.classify"),
-        contents=contents(*USER_TEXTS, *USER_MODELS),
-        models=ASKED_MODELS,
+        contents=plan.contents(*plan.compun.users_texts, *plan.compun.users_models),
+        models=plan.compun.models,
     script:
         "../workflow_scripts/compun/classify.py"
 
@@ -112,67 +109,67 @@ rule classify:
 rule analyze_choices:
     """Compute how often each model is right, by prompt, and test the differences."""
     input:
-        compounds=f"{COMPUN}/compounds.parquet",
-        choices=f"{COMPUN}/choices",
-        people=branch(ANSWERS, then=f"{COMPUN}/human/people.json"),
+        compounds="<dataset>/compun/compounds.parquet",
+        choices="<dataset>/compun/choices",
+        people=branch(plan.compun.answers, then="<dataset>/compun/human/people.json"),
     output:
-        analysis=f"{COMPUN}/analysis.csv",
+        analysis="<dataset>/compun/analysis.csv",
     log:
         "<logs>/compun/compun/analyze_choices.log",
     conda:
         "../envs/base.yaml"
     params:
         code=code("compun.analyze_choices"),
-        seed=CONFIG.seed,
+        seed=plan.config.seed,
     script:
         "../workflow_scripts/compun/analyze_choices.py"
 
 
-if CONFIG.compun.human:
+if plan.compun.config.human:
 
     rule sample_compun_tasks:
         """Make a task for people for each compound, and write the tasks as Label Studio
         projects.
         """
         input:
-            **COMPOUNDS,
-            template=LABEL_STUDIO,
+            **plan.compun.compounds,
+            template="compclip/human/templates/label_studio.xml.j2",
         output:
-            tasks=f"{COMPUN}/human/tasks.parquet",
-            pictures=directory(f"{COMPUN}/human/pictures"),
-            label_studio=directory(f"{COMPUN}/human/label_studio"),
-            summary=f"{COMPUN}/human/tasks.json",
+            tasks="<dataset>/compun/human/tasks.parquet",
+            pictures=directory("<dataset>/compun/human/pictures"),
+            label_studio=directory("<dataset>/compun/human/label_studio"),
+            summary="<dataset>/compun/human/tasks.json",
         log:
             "<logs>/compun/compun/sample_compun_tasks.log",
         conda:
             "../envs/base.yaml"
         params:
             code=code("compun.sample_compun_tasks"),
-            consent=literal(CONFIG.compun.human.consent),
-            seed=CONFIG.seed,
+            consent=literal(plan.compun.config.human.consent),
+            seed=plan.config.seed,
         script:
             "../workflow_scripts/compun/sample_compun_tasks.py"
 
 
-if ANSWERS:
+if plan.compun.answers:
 
     rule analyze_people:
         """Compute how often people are right, in total and by compound, and how much they agree."""
         input:
-            tasks=f"{COMPUN}/human/tasks.parquet",
-            answers=ANSWERS,
+            tasks="<dataset>/compun/human/tasks.parquet",
+            answers=plan.compun.answers,
         output:
-            people=f"{COMPUN}/human/people.json",
-            by_compound=f"{COMPUN}/human/items.csv",
-            by_worker=f"{COMPUN}/human/workers.csv",
+            people="<dataset>/compun/human/people.json",
+            by_compound="<dataset>/compun/human/items.csv",
+            by_worker="<dataset>/compun/human/workers.csv",
         log:
             "<logs>/compun/compun/analyze_people.log",
         conda:
             "../envs/base.yaml"
         params:
             code=code("compun.analyze_people"),
-            keep=CONFIG.compun.human.keep,
-            seed=CONFIG.seed,
+            keep=plan.compun.config.human.keep,
+            seed=plan.config.seed,
         script:
             "../workflow_scripts/compun/analyze_people.py"
 
@@ -182,20 +179,33 @@ rule draw_compun:
     write the page.
     """
     input:
-        COMPUN_RESULTS,
-        analysis=f"{COMPUN}/analysis.csv",
+        plan.compun.page_inputs,
+        analysis="<dataset>/compun/analysis.csv",
         templates=page_templates("compun"),
     output:
-        **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
+        **{
+            name: report(
+                path,
+                caption="../compclip/report/captions/compun.rst",
+                category="Compound nouns",
+                labels={"figure": name},
+            )
+            for name, path in plan.compun.figures.items()
+        },
         text="<results>/compun.md",
-        page=of_section("compun", "compun.html", table="the page to read"),
+        page=report(
+            "<results>/compun.html",
+            caption="../compclip/report/captions/compun.rst",
+            category="Compound nouns",
+            labels={"table": "the page to read"},
+        ),
     log:
         "<logs>/compun/draw_compun.log",
     conda:
         "../envs/base.yaml"
     params:
-        **PLACE,
+        **plan.location_params,
         code=code("compun.draw_compun"),
-        settings=shown_settings("compun"),
+        settings=plan.report.shown_settings("compun"),
     script:
         "../workflow_scripts/compun/draw_compun.py"

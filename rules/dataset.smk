@@ -10,25 +10,25 @@ rule load_dataset:
         images="<dataset>/images.parquet",
         folder=directory("<dataset>/images"),
         summary="<dataset>/dataset.json",
-        tables=[f"<dataset>/{name}.parquet" for name in SOURCE_TABLES],
+        tables=plan.source.tables.values(),
     log:
         "<logs>/dataset/load_dataset.log",
     benchmark:
         "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 4 if SOURCE.PARALLEL else 1
+    threads: 4 if plan.source.is_parallel else 1
     resources:
         runtime=growing(120),
     params:
-        code=code("dataset.load_dataset", f"{SOURCES}.{CONFIG.dataset.source}"),
-        source=CONFIG.dataset.source,
-        settings=section(SOURCE_SETTINGS),
-        limit=CONFIG.dataset.limit,
-        seed=CONFIG.seeds.world,
-        files=literal(SOURCE_FILES),
-        contents=contents(*SOURCE_FILES),
-        cache=undecisive(CONFIG.cache),
-        results=PLACE["results"],
+        code=code("dataset.load_dataset", plan.source.module),
+        source=plan.config.dataset.source,
+        settings=section(plan.source.settings),
+        limit=plan.config.dataset.limit,
+        seed=plan.config.seeds.world,
+        files=literal(plan.source.files),
+        contents=plan.contents(*plan.source.files),
+        cache=plan.cache_param,
+        results=plan.results_param,
     script:
         "../workflow_scripts/dataset/load_dataset.py"

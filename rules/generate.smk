@@ -8,7 +8,7 @@ rule generate_images:
     """Make or collect an image for each prompt."""
     input:
         prompts="<dataset>/{composition}/prompts.parquet",
-        tables=generator_tables,
+        tables=plan.generate.tables,
     output:
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         folder=directory("<dataset>/{composition}/generated/{generator}/images"),
@@ -18,7 +18,7 @@ rule generate_images:
     benchmark:
         "<logs>/generate/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
-        generator=one_of([name for name in GENERATORS if name not in WITH_SCENES + WITH_MODEL]),
+        generator=one_of(plan.generate.plain),
     group:
         "generate"
     conda:
@@ -27,16 +27,13 @@ rule generate_images:
         runtime=growing(60),
     params:
         code=code("generate.generate_images"),
-        kind_code=lambda wildcards: code_hash(
-            f"{GENERATOR_KINDS}.{GENERATORS[wildcards.generator].kind}"
-        ),
-        generator=lambda wildcards: section(GENERATORS[wildcards.generator]),
-        contents=generator_contents,
-        seed=CONFIG.seed,
-        # Kinds without a model do not rerun when it changes.
-        threads=lambda wildcards: CONFIG.threads if wildcards.generator in WITH_MODEL else 2,
-        cache=undecisive(CONFIG.cache),
-        results=PLACE["results"],
+        kind_code=plan.generate.kind_code,
+        generator=plan.generate.settings,
+        contents=plan.generate.contents,
+        seed=plan.config.seed,
+        threads=plan.generate.threads,
+        cache=plan.cache_param,
+        results=plan.results_param,
     script:
         "../workflow_scripts/generate/generate_images.py"
 
@@ -48,22 +45,22 @@ use rule generate_images as generate_scenes with:
         summary="<dataset>/{composition}/generated/{generator}/summary.json",
         scenes="<dataset>/{composition}/generated/{generator}/scenes.parquet",
     wildcard_constraints:
-        generator=one_of(WITH_SCENES),
+        generator=one_of(plan.generate.with_scenes),
 
 
 use rule generate_images as generate_by_model with:
     wildcard_constraints:
-        generator=one_of(WITH_MODEL),
+        generator=one_of(plan.generate.with_model),
     group:
         "draw"
     conda:
         "../envs/diffusers.yaml"
-    threads: CONFIG.threads
+    threads: plan.config.threads
     resources:
-        torch=TORCH_SLOTS,
+        torch=plan.torch_slots,
         mem_mb=growing(16000),
         runtime=growing(1440),
-        gpu=lambda wildcards: gpu_of(getattr(kind_settings(wildcards), "device", "cpu")),
+        gpu=plan.generate.gpus,
 
 
 rule export_layout:
@@ -71,7 +68,7 @@ rule export_layout:
     train and draw.
     """
     input:
-        **inputs("captions", "images", "files", "splits", "prompts"),
+        **plan.inputs("captions", "images", "files", "splits", "prompts"),
     output:
         folder=directory("<dataset>/{composition}/layout"),
     log:
@@ -81,7 +78,7 @@ rule export_layout:
     resources:
         runtime=growing(60),
     params:
-        **PLACE,
+        **plan.location_params,
         code=code("generate.export_layout"),
     script:
         "../workflow_scripts/generate/export_layout.py"

@@ -6,12 +6,14 @@
 rule sample_tasks:
     """Sample tasks for people, and write them as Label Studio projects."""
     input:
-        **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"),
-        manifests=of_each("generated/{generator}/manifest.parquet", generator=SHOWN_GENERATORS),
-        generated=of_each("generated/{generator}/images", generator=SHOWN_GENERATORS),
+        **plan.inputs(
+            "captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"
+        ),
+        manifests=plan.manifests(plan.human.generators),
+        generated=plan.made_images(plan.human.generators),
         # All judges score the same images.
-        scores=of_each(f"scores/{CONFIG.judges[0]}/{{generator}}", generator=SHOWN_GENERATORS),
-        template=LABEL_STUDIO,
+        scores=plan.score_folders(plan.judges[:1], plan.human.generators),
+        template="compclip/human/templates/label_studio.xml.j2",
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures=directory("<dataset>/{composition}/human/pictures"),
@@ -22,12 +24,12 @@ rule sample_tasks:
     conda:
         "../envs/base.yaml"
     params:
-        **PLACE,
+        **plan.location_params,
         code=code("human.sample_tasks"),
-        generators=SHOWN_GENERATORS,
-        sampling=section(CONFIG.human, Sampling),
-        consent=literal(CONFIG.human.consent),
-        seed=CONFIG.seed,
+        generators=plan.human.generators,
+        sampling=plan.human.sampling,
+        consent=literal(plan.human.config.consent),
+        seed=plan.config.seed,
     script:
         "../workflow_scripts/human/sample_tasks.py"
 
@@ -36,10 +38,8 @@ rule analyze:
     """Summarize the answers, and correlate the scores with them."""
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
-        answers=CONFIG.human.answers,
-        scores=of_each(
-            "scores/{judge}/{generator}", judge=CONFIG.judges, generator=SHOWN_GENERATORS
-        ),
+        answers=plan.human.config.answers,
+        scores=plan.score_folders(plan.judges, plan.human.generators),
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",
@@ -49,7 +49,7 @@ rule analyze:
         "../envs/base.yaml"
     params:
         code=code("human.analyze"),
-        keep=CONFIG.human.keep,
-        seed=CONFIG.seed,
+        keep=plan.human.config.keep,
+        seed=plan.config.seed,
     script:
         "../workflow_scripts/human/analyze.py"

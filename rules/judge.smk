@@ -6,13 +6,13 @@
 rule train_judge:
     """Train the judge on the images that it may see, or use a pretrained one unchanged."""
     input:
-        **inputs("captions", "images"),
-        splits=of_judged("splits.parquet"),
+        **plan.inputs("captions", "images"),
+        splits=plan.of_judged("splits.parquet"),
         folder="<dataset>/images",
-        pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
-        files=lambda wildcards: judge_of(wildcards).files(),
+        pretraining=plan.source.tables.get("pretraining", []),
+        files=plan.judge.files,
         # Training waits for the audit and for the estimated widths of intervals.
-        after=ancient(of_judged("accepted.json", "widths.json")),
+        after=ancient(plan.of_judged("accepted.json", "widths.json")),
     output:
         judge=directory("<judged>/judges/{judge}"),
     log:
@@ -23,14 +23,14 @@ rule train_judge:
     priority: 1
     conda:
         "../envs/torch.yaml"
-    threads: CONFIG.threads * CONFIG.judge.gpus  # of a host: each GPU has a process
+    threads: plan.config.threads * plan.config.judge.gpus  # of a host: each GPU has a process
     resources:
-        **training_resources(CONFIG.judge),
+        **plan.training_resources(plan.config.judge),
     params:
-        **training_params(CONFIG.judge),
+        **plan.training_params(plan.config.judge),
         code=code("judge.train_judge"),
-        settings=lambda wildcards: section(judge_of(wildcards), JudgeTraining),
-        contents=lambda wildcards: contents_of(*judge_of(wildcards).files()),
-        seed=lambda wildcards: int(wildcards.judge),
+        settings=plan.judge.settings,
+        contents=plan.judge.contents,
+        seed=plan.judge.seed,
     script:
         "../workflow_scripts/judge/train_judge.py"

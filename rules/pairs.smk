@@ -6,9 +6,9 @@
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
-        **inputs("captions", "nouns", "compounds"),
-        adjectives=read_lexicons,
-        shards=shards("{own}pairs", "parquet"),
+        **plan.inputs("captions", "nouns", "compounds"),
+        adjectives=plan.lexicons_of_pairs,
+        shards=plan.shards("{own}pairs", "parquet"),
     output:
         pairs="<dataset>/{own}pairs.parquet",
         summary="<dataset>/{own}pairs.json",
@@ -18,12 +18,12 @@ rule extract_pairs:
         "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8 if CONFIG.dataset.shards == 1 else 1  # Snakemake reduces it to --cores
+    threads: 8 if plan.config.dataset.shards == 1 else 1  # Snakemake reduces it to --cores
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        **PARSING,
+        **plan.parsing_params,
         code=code("pairs.extract_pairs"),
     script:
         "../workflow_scripts/pairs/extract_pairs.py"
@@ -42,7 +42,7 @@ use rule extract_pairs as extract_shard with:
 rule rank_pairs:
     """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
     input:
-        **inputs("pairs", "adjectives", "nouns"),
+        **plan.inputs("pairs", "adjectives", "nouns"),
     output:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:
@@ -50,11 +50,11 @@ rule rank_pairs:
     benchmark:
         "<logs>/pairs/{composition}/rank_pairs.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/text.yaml"
     params:
         code=code("pairs.rank_pairs"),
-        selection=section(CONFIG.pairs.selection),
+        selection=section(plan.config.pairs.selection),
     script:
         "../workflow_scripts/pairs/rank_pairs.py"

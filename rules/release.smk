@@ -2,15 +2,7 @@
 # Needs the splits, the prompts, the judges and the scores of the control generators. Gives a
 # folder, which is made only on demand: `make release`.
 
-# The artifacts of the compositions.
-RELEASED = of_compositions(
-    "prompts.parquet", "prompts.jsonl", "variants.parquet", "variants.json", "swapped.parquet"
-)
-RELEASED += of_compositions(
-    "splits.parquet", "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json"
-)
-
-if not CAPTIONS_ALONE:
+if plan.config.scored:
 
     rule make_release:
         """Write a release: a versioned folder with which models can be scored and submitted."""
@@ -18,10 +10,10 @@ if not CAPTIONS_ALONE:
             captions="<dataset>/captions.parquet",
             images="<dataset>/images.parquet",
             files="<dataset>/images",
-            artifacts=RELEASED,
-            judges=JUDGE_FOLDERS,
-            healths=HEALTHS,
-            scores=SCORES,
+            artifacts=plan.released,
+            judges=plan.judge.folders,
+            healths=plan.score.healths,
+            scores=plan.score.scores,
             templates=page_templates("release"),
         output:
             release=directory("<results>/release"),
@@ -31,18 +23,18 @@ if not CAPTIONS_ALONE:
             "<logs>/release/make_release.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads
+        threads: plan.config.threads
         resources:
-            **model_resources(CONFIG.judge.device, 8000),
+            **plan.model_resources(plan.config.judge.device, 8000),
         params:
-            **READABLE,
-            **SEEN,
-            **ENCODING,
+            **plan.report.table_params,
+            **plan.seen_params,
+            **plan.score.encoding_params,
             code=code("release.make_release"),
-            release=section(CONFIG.release),
-            scoring=SCORING["scoring"],
-            controls=CONTROLS,
-            prompts=CONFIG.split.prompts,
-            seed=CONFIG.seed,
+            release=section(plan.config.release),
+            scoring=plan.score.section,
+            controls=plan.generate.controls,
+            prompts=plan.config.split.prompts,
+            seed=plan.config.seed,
         script:
             "../workflow_scripts/release/make_release.py"

@@ -10,26 +10,39 @@ report: "../compclip/report/captions/workflow.rst"
 rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
-        scores=SCORES + ORACLE_SCORES,
+        scores=plan.score.scores + plan.score.oracle_scores,
         captions="<dataset>/captions.parquet",
-        swapped=of_compositions("swapped.parquet"),
-        ranking=of_compositions("ranking.parquet"),
-        heldout=of_compositions("heldout.json"),
-        divergence=of_compositions("divergence.parquet"),
-        variants=of_compositions("variants.json"),
-        fid=FIDS,
-        healths=HEALTHS,
+        swapped=plan.of_compositions("swapped.parquet"),
+        ranking=plan.of_compositions("ranking.parquet"),
+        heldout=plan.of_compositions("heldout.json"),
+        divergence=plan.of_compositions("divergence.parquet"),
+        variants=plan.of_compositions("variants.json"),
+        fid=plan.score.fids,
+        healths=plan.score.healths,
         templates=page_templates("report"),
     output:
         scores="<results>/scores.parquet",
-        csv=in_report("<results>/scores.csv", "table", "Scores", table="every score"),
+        csv=report(
+            "<results>/scores.csv",
+            caption="../compclip/report/captions/table.rst",
+            category="Scores",
+            labels={"table": "every score"},
+        ),
         table="<results>/table.csv",
         md="<results>/table.md",
         tex="<results>/table.tex",
-        comparisons=in_report(
-            "<results>/comparisons.csv", "comparisons", "Scores", table="differences"
+        comparisons=report(
+            "<results>/comparisons.csv",
+            caption="../compclip/report/captions/comparisons.rst",
+            category="Scores",
+            labels={"table": "differences"},
         ),
-        pairs=in_report("<results>/pairs.csv", "pairs", "Scores", table="scores by pair"),
+        pairs=report(
+            "<results>/pairs.csv",
+            caption="../compclip/report/captions/pairs.rst",
+            category="Scores",
+            labels={"table": "scores by pair"},
+        ),
         metrics="<results>/metrics.json",
     log:
         "<logs>/report/make_table.log",
@@ -38,11 +51,11 @@ rule make_table:
     conda:
         "../envs/base.yaml"
     params:
-        **READABLE,
+        **plan.report.table_params,
         code=code("report.make_table"),
-        oracle=ORACLE_GENERATORS,
-        controls=CONTROLS,
-        chunks=CONFIG.score.chunks,
+        oracle=plan.score.oracle_generators,
+        controls=plan.generate.controls,
+        chunks=plan.config.score.chunks,
     script:
         "../workflow_scripts/report/make_table.py"
 
@@ -50,11 +63,20 @@ rule make_table:
 rule draw_scores:
     """Draw what is composed, the scores, held-out pairs, and the judges' training."""
     input:
-        judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
+        judges=plan.judge.of_composition,
         scores="<results>/scores.parquet",
         by_pair="<results>/pairs.csv",
     output:
-        **SCORE_FIGURES,
+        **{
+            name: report(
+                path,
+                caption=f"../compclip/report/captions/{name}.rst",
+                category="Figures",
+                subcategory="{composition}",
+                labels={"figure": name},
+            )
+            for name, path in plan.report.figures.items()
+        },
     log:
         "<logs>/report/{composition}/draw_scores.log",
     benchmark:
@@ -63,9 +85,9 @@ rule draw_scores:
         "../envs/base.yaml"
     params:
         code=code("report.draw_scores"),
-        dataset=DATASET,
-        reference=CONFIG.reference,
-        seed=CONFIG.seed,
+        dataset=plan.dataset,
+        reference=plan.config.reference,
+        seed=plan.config.seed,
     script:
         "../workflow_scripts/report/draw_scores.py"
 
@@ -73,13 +95,18 @@ rule draw_scores:
 rule make_page:
     """Write the page of all results, with examples."""
     input:
-        scores=branch(not CAPTIONS_ALONE, then="<results>/scores.parquet"),
-        comparisons=branch(not CAPTIONS_ALONE, then="<results>/comparisons.csv"),
-        figures=SHOWN_FIGURES,
-        shown=PAGE_READS,
-        templates=page_templates("report", "divergence", "score", "split", *SECTIONS),
+        scores=branch(plan.config.scored, then="<results>/scores.parquet"),
+        comparisons=branch(plan.config.scored, then="<results>/comparisons.csv"),
+        figures=plan.report.shown_figures,
+        shown=plan.page_inputs,
+        templates=page_templates("report", "divergence", "score", "split", *plan.report.sections),
     output:
-        page=in_report("<results>/report.html", "page", "Scores", table="the page to read"),
+        page=report(
+            "<results>/report.html",
+            caption="../compclip/report/captions/page.rst",
+            category="Scores",
+            labels={"table": "the page to read"},
+        ),
     log:
         "<logs>/report/make_page.log",
     benchmark:
@@ -87,14 +114,14 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        **READABLE,
-        code=code("report.make_page", *(f"workflow_scripts.{stage}.section" for stage in SECTIONS)),
-        sections=SECTIONS,
-        about={name: kind_of(name).ABOUT for name in GENERATORS if kind_of(name).ABOUT},
-        examples=CONFIG.report.examples,
-        seed=CONFIG.seed,
-        source=CONFIG.dataset.source,
-        settings=CONFIG.model_dump(mode="json", include=DECIDING),
+        **plan.report.table_params,
+        code=code("report.make_page", *plan.report.section_modules),
+        sections=plan.report.sections,
+        about=plan.generate.descriptions,
+        examples=plan.config.report.examples,
+        seed=plan.config.seed,
+        source=plan.config.dataset.source,
+        settings=plan.report.deciding_settings,
     script:
         "../workflow_scripts/report/make_page.py"
 
@@ -102,11 +129,16 @@ rule make_page:
 rule list_entries:
     """Write the page of all judged images, with prompts and ranks."""
     input:
-        EXAMPLES,
-        PAIRS_READ,
+        plan.report.examples,
+        plan.pairs.tables,
         templates=page_templates("report"),
     output:
-        page=in_report("<results>/entries.html", "entries", "Scores", table="every judged image"),
+        page=report(
+            "<results>/entries.html",
+            caption="../compclip/report/captions/entries.rst",
+            category="Scores",
+            labels={"table": "every judged image"},
+        ),
         data=directory("<results>/entries"),
     log:
         "<logs>/report/list_entries.log",
@@ -117,8 +149,8 @@ rule list_entries:
     resources:
         mem_mb=4000,
     params:
-        **WHOLE_RUN,
+        **plan.report.entry_params,
         code=code("report.list_entries"),
-        judges=CONFIG.judges,
+        judges=plan.judges,
     script:
         "../workflow_scripts/report/list_entries.py"

@@ -1,14 +1,14 @@
 # runs: several runs in one, each with its own config and results folder.
 # Needs the inputs of the runs. Gives their outputs, and one table of all their scores.
-from contextlib import contextmanager
-
-
-include: "common/config.smk"
-
-
 from workflow_scripts.workflow.config import run_values
+from workflow_scripts.workflow.loading import errors_of_run
+from workflow_scripts.workflow.plan import plans_of_runs
+from workflow_scripts.workflow.rule_values import code
 
 VALUES = run_values(config)
+PLANS = plans_of_runs(config)
+# The folders of the runs that have a table; runs of captions without images have none.
+SCORED = {run: plan.results for run, plan in PLANS.items() if plan.config.scored}
 TABLES = [
     "scores.parquet",
     "scores.csv",
@@ -18,6 +18,9 @@ TABLES = [
     "table.md",
     "table.tex",
 ]
+# What each run makes, and the common table.
+OUTPUTS = [output for plan in PLANS.values() for output in plan.outputs]
+OUTPUTS += [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
 # Placeholders in the rules' paths.
@@ -26,18 +29,10 @@ pathvars:
     logs=f"{CONFIG.results}/logs",
 
 
-@contextmanager
-def errors_of(run):
-    """Name the run in errors."""
-    try:
-        yield
-    except WorkflowError as error:
-        raise WorkflowError(f"runs.{run}: {error}")
-
-
 # The rules of a run have its name as a prefix.
 for RUN in CONFIG.runs:
-    MODULE, PREFIX = f"run {RUN}", f"{RUN}_"
+    MODULE = f"run {RUN}"
+    PREFIX = f"{RUN}_"
 
     module:
         name: MODULE
@@ -46,23 +41,9 @@ for RUN in CONFIG.runs:
         config:
             VALUES[RUN]
 
-    with errors_of(RUN):
+    with errors_of_run(RUN):
 
         use rule * from MODULE as PREFIX*
-
-
-def of_run(run):
-    """Return what rules/common.smk defines for a run."""
-    return globals()[f"run {run}"]
-
-
-# The folders of the runs that have a table; runs of captions without images have none.
-SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).CAPTIONS_ALONE}
-
-
-# What each run makes, and the common table.
-OUTPUTS = [output for run in CONFIG.runs for output in of_run(run).OUTPUTS]
-OUTPUTS += [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
 rule join_tables:
@@ -76,7 +57,7 @@ rule join_tables:
     conda:
         "../envs/base.yaml"
     params:
-        code=code_hash("workflow_scripts.runs.join_tables"),
+        code=code("runs.join_tables"),
         runs=list(SCORED),
     script:
         "../workflow_scripts/runs/join_tables.py"

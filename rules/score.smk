@@ -4,12 +4,12 @@
 # scores by the oracle.
 
 
-if GENERATORS:
+if plan.generators:
 
     rule score_images:
         """Score the images of all generators by each judge, and measure the judge's health."""
         input:
-            **inputs(
+            **plan.inputs(
                 "captions",
                 "images",
                 "files",
@@ -19,16 +19,14 @@ if GENERATORS:
                 "splits",
                 "swapped",
                 "prompts",
+                "variants",
             ),
-            **inputs("variants"),
-            manifests=of_each("generated/{generator}/manifest.parquet", generator=GENERATORS),
-            made=of_each("generated/{generator}/images", generator=GENERATORS),
-            judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
+            manifests=plan.manifests(plan.generators),
+            made=plan.made_images(plan.generators),
+            judges=plan.judge.of_composition,
         output:
-            scores=directory(
-                of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=GENERATORS)
-            ),
-            health=of_each("health/{judge}.json", judge=CONFIG.judges),
+            scores=directory(plan.score_folders(plan.judges, plan.generators)),
+            health=plan.score.healths_of_composition,
         log:
             "<logs>/score/{composition}/score_images.log",
         benchmark:
@@ -36,35 +34,33 @@ if GENERATORS:
         priority: 1  # the longest jobs of their stage begin first
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads
+        threads: plan.config.threads
         resources:
-            **model_resources(
-                CONFIG.judge.device, 8000, minutes=20 * len(CONFIG.judges) * (len(GENERATORS) + 1)
-            ),
+            **plan.model_resources(plan.config.judge.device, 8000, minutes=plan.score.minutes),
         params:
-            **SCORING,
-            **ENCODING,
+            **plan.score.params,
+            **plan.score.encoding_params,
             code=code("score.score_images"),
-            serves=SERVED_SPLITS,
-            judges=CONFIG.judges,
-            as_asked=DRAWN_AS_ASKED,
-            loss=undecisive(CONFIG.score.health),
+            serves=plan.score.served_splits,
+            judges=plan.judges,
+            as_asked=plan.score.as_asked,
+            loss=undecisive(plan.config.score.health),
         script:
             "../workflow_scripts/score/score_images.py"
 
 
-if ORACLE_GENERATORS:
+if plan.score.oracle_generators:
 
     rule score_oracle:
         """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
         input:
-            **inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
+            **plan.inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
             scenes="<dataset>/scenes.parquet",
             facts="<dataset>/facts.parquet",
-            manifests=of_each("generated/{generator}/manifest.parquet", generator=ORACLE_GENERATORS),
-            drawn=of_each("generated/{generator}/scenes.parquet", generator=WITH_SCENES),
+            manifests=plan.manifests(plan.score.oracle_generators),
+            drawn=plan.score.scenes,
         output:
-            scores=directory(of_each("scores/oracle/{generator}", generator=ORACLE_GENERATORS)),
+            scores=directory(plan.score_folders(["oracle"], plan.score.oracle_generators)),
         log:
             "<logs>/score/{composition}/score_oracle.log",
         benchmark:
@@ -72,9 +68,9 @@ if ORACLE_GENERATORS:
         conda:
             "../envs/base.yaml"
         params:
-            **SCORING,
+            **plan.score.params,
             code=code("score.score_oracle"),
-            serves={name: SERVED_SPLITS[name] for name in ORACLE_GENERATORS},
+            serves=plan.score.oracle_splits,
         script:
             "../workflow_scripts/score/score_oracle.py"
 
@@ -82,7 +78,7 @@ if ORACLE_GENERATORS:
 rule score_fid:
     """Compare a generator's images as a whole with the real images of each split."""
     input:
-        **inputs("images", "files", "splits", "prompts"),
+        **plan.inputs("images", "files", "splits", "prompts"),
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         made="<dataset>/{composition}/generated/{generator}/images",
     output:
@@ -95,16 +91,16 @@ rule score_fid:
         "fid"
     conda:
         "../envs/fid.yaml"
-    threads: CONFIG.threads
+    threads: plan.config.threads
     resources:
-        **model_resources(CONFIG.judge.device, 6000),
+        **plan.model_resources(plan.config.judge.device, 6000),
     params:
-        **model_params(CONFIG.judge.device),
+        **plan.model_params(plan.config.judge.device),
         code=code("score.score_fid"),
-        serves=lambda wildcards: SERVED_SPLITS[wildcards.generator],
-        weights=literal((CONFIG.score.fid or Fid()).weights),
-        balance=section(CONFIG.score.balance),
-        seed=CONFIG.seed,
-        results=PLACE["results"],
+        serves=plan.score.served,
+        weights=literal(plan.score.fid_weights),
+        balance=section(plan.config.score.balance),
+        seed=plan.config.seed,
+        results=plan.results_param,
     script:
         "../workflow_scripts/score/score_fid.py"

@@ -3,8 +3,10 @@
 # stretched CLIP, the same trained with the loss of SPECS and with only its contrastive term, and
 # how well each distinguishes right from wrong.
 
-BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
-LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
+LONG = plan.specs.long_captions
+if plan.specs.config.data:
+    # They are on this machine, also if the results are stored elsewhere.
+    LONG = LONG._make(map(local, LONG))
 
 
 wildcard_constraints:
@@ -12,7 +14,7 @@ wildcard_constraints:
     loss="specs|contrastive",
 
 
-if CONFIG.specs.data is None:
+if plan.specs.config.data is None:
 
     rule describe_images:
         """Describe the sketches at length, and divide them into training and test images."""
@@ -20,49 +22,49 @@ if CONFIG.specs.data is None:
             scenes="<dataset>/scenes.parquet",
             images="<dataset>/images.parquet",
         output:
-            examples=f"{SPECS}/examples.parquet",
-            steps=f"{SPECS}/steps.parquet",
-            captions=f"{SPECS}/captions.parquet",
-            splits=f"{SPECS}/splits.parquet",
+            examples="<dataset>/specs/{seed}/examples.parquet",
+            steps="<dataset>/specs/{seed}/steps.parquet",
+            captions="<dataset>/specs/{seed}/captions.parquet",
+            splits="<dataset>/specs/{seed}/splits.parquet",
         log:
             "<logs>/specs/specs/{seed}/describe_images.log",
         conda:
             "../envs/base.yaml"
         params:
             code=code("specs.describe_images"),
-            test=CONFIG.specs.test,
+            test=plan.specs.config.test,
         script:
             "../workflow_scripts/specs/describe_images.py"
 
 
-if CONFIG.specs.base.epochs:
+if plan.specs.config.base.epochs:
 
     rule train_base:
         """Train a CLIP on short captions, as stage judge does."""
         input:
-            captions=f"{SPECS}/captions.parquet",
+            captions="<dataset>/specs/{seed}/captions.parquet",
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
-            splits=[f"{SPECS}/splits.parquet"],
+            splits=["<dataset>/specs/{seed}/splits.parquet"],
             pretraining=[],
-            files=CONFIG.specs.base.files(),
+            files=plan.specs.model_files,
         output:
-            judge=directory(f"{SPECS}/base"),
+            judge=directory("<dataset>/specs/{seed}/base"),
         log:
             "<logs>/specs/specs/{seed}/train_base.log",
         benchmark:
             "<logs>/specs/specs/{seed}/train_base.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
-        threads: CONFIG.threads * CONFIG.specs.base.gpus
+        threads: plan.config.threads * plan.specs.config.base.gpus
         resources:
-            **training_resources(CONFIG.specs.base),
+            **plan.training_resources(plan.specs.config.base),
         params:
-            **BASE_FILES,
-            **training_params(CONFIG.specs.base),
+            **plan.training_params(plan.specs.config.base),
+            contents=plan.contents(*plan.specs.model_files),
             code=code("judge.train_judge"),
-            settings=section(CONFIG.specs.base),
-            seed=lambda wildcards: int(wildcards.seed),
+            settings=section(plan.specs.config.base),
+            seed=seed_in_path,
         script:
             "../workflow_scripts/judge/train_judge.py"
 
@@ -70,10 +72,10 @@ if CONFIG.specs.base.epochs:
 rule stretch:
     """Stretch the CLIP's positions, so that it reads long captions."""
     input:
-        judge=branch(CONFIG.specs.base.epochs, then=f"{SPECS}/base"),
-        files=CONFIG.specs.base.files(),
+        judge=branch(plan.specs.config.base.epochs, then="<dataset>/specs/{seed}/base"),
+        files=plan.specs.model_files,
     output:
-        judge=directory(f"{SPECS}/stretched"),
+        judge=directory("<dataset>/specs/{seed}/stretched"),
     log:
         "<logs>/specs/specs/{seed}/stretch.log",
     conda:
@@ -81,9 +83,9 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **BASE_FILES,
+        contents=plan.contents(*plan.specs.model_files),
         code=code("specs.stretch"),
-        model=section(CONFIG.specs.base, ModelConfig),
+        model=plan.specs.model,
     script:
         "../workflow_scripts/specs/stretch.py"
 
@@ -91,23 +93,23 @@ rule stretch:
 rule cut_captions:
     """Read the long captions: which are usable, and where their chunks end."""
     input:
-        examples=LONG_CAPTIONS,
-        images=LONG_IMAGES,
+        examples=LONG.captions,
+        images=LONG.images,
     output:
-        captions=f"{SPECS}/chunks.parquet",
+        captions="<dataset>/specs/{seed}/chunks.parquet",
     log:
         "<logs>/specs/specs/{seed}/cut_captions.log",
     benchmark:
         "<logs>/specs/specs/{seed}/cut_captions.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
-    threads: CONFIG.threads
+    threads: plan.config.threads
     resources:
         runtime=growing(60),
     params:
-        **PARSING,
+        **plan.parsing_params,
         code=code("specs.cut_captions"),
-        contents=users_files(LONG_CAPTIONS, LONG_IMAGES),
+        contents=plan.contents(LONG.captions, LONG.images) if plan.specs.config.data else "",
     script:
         "../workflow_scripts/specs/cut_captions.py"
 
@@ -117,25 +119,25 @@ rule train_specs:
     term.
     """
     input:
-        judge=f"{SPECS}/stretched",
-        captions=f"{SPECS}/chunks.parquet",
-        images=LONG_IMAGES,
+        judge="<dataset>/specs/{seed}/stretched",
+        captions="<dataset>/specs/{seed}/chunks.parquet",
+        images=LONG.images,
     output:
-        judge=directory(f"{SPECS}/{{loss}}"),
+        judge=directory("<dataset>/specs/{seed}/{loss}"),
     log:
         "<logs>/specs/specs/{seed}/train_specs_{loss}.log",
     benchmark:
         "<logs>/specs/specs/{seed}/train_specs_{loss}.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
-    threads: CONFIG.threads * CONFIG.specs.base.gpus
+    threads: plan.config.threads * plan.specs.config.base.gpus
     resources:
-        **training_resources(CONFIG.specs.base),
+        **plan.training_resources(plan.specs.config.base),
     params:
-        **model_params(CONFIG.specs.base.device),
+        **plan.model_params(plan.specs.config.base.device),
         code=code("specs.train_specs"),
-        training=section(CONFIG.specs.training),
-        processes=CONFIG.specs.base.gpus,
+        training=section(plan.specs.config.training),
+        processes=plan.specs.config.base.gpus,
     script:
         "../workflow_scripts/specs/train_specs.py"
 
@@ -145,26 +147,30 @@ rule intrinsic:
     the three judges.
     """
     input:
-        judge=f"{SPECS}/specs",
-        against=[f"{SPECS}/stretched", f"{SPECS}/contrastive"],
-        data=GROWING_CAPTIONS,
-        images=GROWING_IMAGES,
+        judge="<dataset>/specs/{seed}/specs",
+        against=["<dataset>/specs/{seed}/stretched", "<dataset>/specs/{seed}/contrastive"],
+        data=LONG.growing_captions,
+        images=LONG.growing_images,
     output:
-        result=f"{SPECS}/intrinsic.json",
-        similarities=f"{SPECS}/similarities.parquet",
+        result="<dataset>/specs/{seed}/intrinsic.json",
+        similarities="<dataset>/specs/{seed}/similarities.parquet",
     log:
         "<logs>/specs/specs/{seed}/intrinsic.log",
     benchmark:
         "<logs>/specs/specs/{seed}/intrinsic.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
-    threads: CONFIG.threads
+    threads: plan.config.threads
     resources:
-        **model_resources(CONFIG.specs.base.device, 8000, minutes=120),
+        **plan.model_resources(plan.specs.config.base.device, 8000, minutes=120),
     params:
-        **model_params(CONFIG.specs.base.device),
+        **plan.model_params(plan.specs.config.base.device),
         code=code("specs.intrinsic"),
-        contents=users_files(GROWING_CAPTIONS, GROWING_IMAGES),
+        contents=(
+            plan.contents(LONG.growing_captions, LONG.growing_images)
+            if plan.specs.config.data
+            else ""
+        ),
     script:
         "../workflow_scripts/specs/intrinsic.py"
 
@@ -174,20 +180,35 @@ rule draw_specs:
     file.
     """
     input:
-        [f"{FIRST}/specs", f"{FIRST}/stretched"],
-        intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
+        plan.specs.judges,
+        intrinsic=plan.specs.intrinsic,
         templates=page_templates("specs"),
     output:
-        measures=of_section("specs", SPECS_FIGURE, figure="measures"),
-        table=of_section("specs", "specs.csv", table="measures of each seed"),
-        page=of_section("specs", "specs.html", table="the page to read"),
+        measures=report(
+            plan.specs.figure,
+            caption="../compclip/report/captions/specs.rst",
+            category="Long captions",
+            labels={"figure": "measures"},
+        ),
+        table=report(
+            "<results>/specs.csv",
+            caption="../compclip/report/captions/specs.rst",
+            category="Long captions",
+            labels={"table": "measures of each seed"},
+        ),
+        page=report(
+            "<results>/specs.html",
+            caption="../compclip/report/captions/specs.rst",
+            category="Long captions",
+            labels={"table": "the page to read"},
+        ),
     log:
         "<logs>/specs/draw_specs.log",
     conda:
         "../envs/base.yaml"
     params:
-        **PLACE,
+        **plan.location_params,
         code=code("specs.draw_specs"),
-        settings=shown_settings("specs"),
+        settings=plan.report.shown_settings("specs"),
     script:
         "../workflow_scripts/specs/draw_specs.py"

@@ -6,7 +6,7 @@
 rule divide_images:
     """Divide the images so that train and test diverge in pairs, but little in words."""
     input:
-        **inputs("captions", "pairs", "ranking"),
+        **plan.inputs("captions", "pairs", "ranking"),
     output:
         division="<dataset>/{composition}/division.parquet",
         summary="<dataset>/{composition}/division.json",
@@ -15,15 +15,15 @@ rule divide_images:
     benchmark:
         "<logs>/split/{composition}/divide_images.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     resources:
         runtime=growing(120),
     params:
-        **SPLITTING,
+        **plan.split.params,
         code=code("split.divide_images"),
-        divergence=section(CONFIG.split.divergence),
+        divergence=section(plan.config.split.divergence),
     script:
         "../workflow_scripts/split/divide_images.py"
 
@@ -32,17 +32,12 @@ rule sample_heldout:
     """Draw the held-out pairs, or take those listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs or IS_CHOSEN, then=pairs_table),
-        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
-        adjectives=branch(
-            CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN,
-            then=ADJECTIVE_LEXICON,
-        ),
-        nouns=branch(
-            CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=NOUN_LEXICON
-        ),
-        captions=branch(IS_CHOSEN, then="<dataset>/captions.parquet"),
-        compounds=branch(IS_CHOSEN, then=COMPOUND_LEXICON),
+        pairs=branch(plan.split.heldout_needs_pairs, then=plan.pairs_table),
+        division=branch(plan.split.is_divided, then="<dataset>/{composition}/division.parquet"),
+        adjectives=branch(plan.split.heldout_needs_lexicons, then=plan.input("adjectives")),
+        nouns=branch(plan.split.heldout_needs_lexicons, then=plan.input("nouns")),
+        captions=branch(plan.split.is_chosen, then="<dataset>/captions.parquet"),
+        compounds=branch(plan.split.is_chosen, then=plan.input("compounds")),
     output:
         heldout="<dataset>/{composition}/heldout.json",
     log:
@@ -50,19 +45,19 @@ rule sample_heldout:
     benchmark:
         "<logs>/split/{composition}/sample_heldout.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
-        **SPLITTING,
+        **plan.split.params,
         code=code("split.sample_heldout"),
-        draw=section(CONFIG.split.heldout, DrawConfig),
-        is_chosen=IS_CHOSEN,
-        width=CONFIG.split.heldout.width if IS_CHOSEN else None,
-        test_seen=CONFIG.split.test_seen if IS_CHOSEN else None,
-        listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-        published=published("split"),
-        contents=published_contents,
+        draw=plan.split.draw,
+        is_chosen=plan.split.is_chosen,
+        width=plan.config.split.heldout.width if plan.split.is_chosen else None,
+        test_seen=plan.config.split.test_seen if plan.split.is_chosen else None,
+        listed=plan.split.listed_pairs,
+        published=plan.split.published_split,
+        contents=plan.split.published_contents,
     script:
         "../workflow_scripts/split/sample_heldout.py"
 
@@ -72,9 +67,11 @@ rule make_splits:
     division.
     """
     input:
-        **inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
-        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
-        shards=branch(not CONFIG.split.published, then=shards("{composition}/contested", "json")),
+        **plan.inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
+        division=branch(plan.split.is_divided, then="<dataset>/{composition}/division.parquet"),
+        shards=branch(
+            not plan.split.is_published, then=plan.shards("{composition}/contested", "json")
+        ),
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -84,15 +81,15 @@ rule make_splits:
     benchmark:
         "<logs>/split/{composition}/make_splits.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
-        **SPLITTING,
+        **plan.split.params,
         code=code("split.make_splits"),
-        test_seen=CONFIG.split.test_seen,
-        published=published("split"),
-        contents=published_contents,
+        test_seen=plan.config.split.test_seen,
+        published=plan.split.published_split,
+        contents=plan.split.published_contents,
     script:
         "../workflow_scripts/split/make_splits.py"
 
@@ -111,12 +108,14 @@ rule swap_adjectives:
     take published swaps.
     """
     input:
-        **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        **plan.inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
         forms="<dataset>/{composition}/splits.json",
         shard_tables=branch(
-            not CONFIG.split.published, then=shards("{composition}/offers", "parquet")
+            not plan.split.is_published, then=plan.shards("{composition}/offers", "parquet")
         ),
-        shard_counts=branch(not CONFIG.split.published, then=shards("{composition}/offers", "json")),
+        shard_counts=branch(
+            not plan.split.is_published, then=plan.shards("{composition}/offers", "json")
+        ),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -125,15 +124,15 @@ rule swap_adjectives:
     benchmark:
         "<logs>/split/{composition}/swap_adjectives.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
-        **SPLITTING,
+        **plan.split.params,
         code=code("split.swap_adjectives"),
-        one_value=ONE_VALUE,
-        published=published("data"),
-        contents=published_contents,
+        one_value=plan.source.one_value,
+        published=plan.split.published_data,
+        contents=plan.split.published_contents,
     script:
         "../workflow_scripts/split/swap_adjectives.py"
 
@@ -151,7 +150,7 @@ use rule swap_adjectives as offer_swaps with:
 rule make_prompts:
     """List the prompts for all generators."""
     input:
-        **inputs(
+        **plan.inputs(
             "captions", "images", "pairs", "ranking", "heldout", "splits", "swapped", "accepted"
         ),
     output:
@@ -164,17 +163,17 @@ rule make_prompts:
     benchmark:
         "<logs>/split/{composition}/make_prompts.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
-        **SEEN,
-        **SPLITTING,
+        **plan.seen_params,
+        **plan.split.params,
         code=code("split.make_prompts"),
-        prompts=CONFIG.split.prompts,
-        draws=CONFIG.split.draws,
-        per_image=CONFIG.split.per_image,
-        candidates=undecisive(CONFIG.score.candidates),
+        prompts=plan.config.split.prompts,
+        draws=plan.config.split.draws,
+        per_image=plan.config.split.per_image,
+        candidates=undecisive(plan.config.score.candidates),
     script:
         "../workflow_scripts/split/make_prompts.py"
 
@@ -184,11 +183,11 @@ rule make_variants:
     image.
     """
     input:
-        **inputs(
+        **plan.inputs(
             "captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"
         ),
-        shard_tables=shards("{composition}/variants", "parquet"),
-        shard_counts=shards("{composition}/variants", "json"),
+        shard_tables=plan.shards("{composition}/variants", "parquet"),
+        shard_counts=plan.shards("{composition}/variants", "json"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
         summary="<dataset>/{composition}/variants.json",
@@ -197,12 +196,12 @@ rule make_variants:
     benchmark:
         "<logs>/split/{composition}/make_variants.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
         code=code("split.make_variants"),
-        one_value=ONE_VALUE,
+        one_value=plan.source.one_value,
     script:
         "../workflow_scripts/split/make_variants.py"
 
@@ -222,13 +221,13 @@ rule audit:
     pairs.
     """
     input:
-        **inputs(
+        **plan.inputs(
             "captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"
         ),
-        facts=branch("facts" in SOURCE_TABLES, then="<dataset>/facts.parquet"),
-        reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
+        facts=plan.source.tables.get("facts", []),
+        reports=branch(plan.split.is_published, then=plan.split.published_reports),
         unused="<dataset>/{composition}/splits.json",
-        shards=shards("{composition}/audit", "json"),
+        shards=plan.shards("{composition}/audit", "json"),
     output:
         audit="<dataset>/{composition}/audit.json",
     log:
@@ -236,13 +235,13 @@ rule audit:
     benchmark:
         "<logs>/split/{composition}/audit.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
         code=code("split.audit"),
-        dataset=DATASET,
-        violations=CONFIG.split.violations,
+        dataset=plan.dataset,
+        violations=plan.config.split.violations,
     script:
         "../workflow_scripts/split/audit.py"
 
@@ -265,13 +264,13 @@ rule accept_split:
     log:
         "<logs>/split/{composition}/accept_split.log",
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:
         code=code("split.accept_split"),
-        is_published=CONFIG.split.published is not None,
-        dataset=DATASET,
+        is_published=plan.split.is_published,
+        dataset=plan.dataset,
     script:
         "../workflow_scripts/split/accept_split.py"
 
@@ -279,7 +278,7 @@ rule accept_split:
 rule export:
     """Write the published formats, and the train list for people who train generators."""
     input:
-        **inputs("captions", "images", "heldout", "splits", "swapped", "accepted"),
+        **plan.inputs("captions", "images", "heldout", "splits", "swapped", "accepted"),
     output:
         folder=directory("<dataset>/{composition}/export"),
     log:
@@ -287,7 +286,7 @@ rule export:
     benchmark:
         "<logs>/split/{composition}/export.benchmark.tsv"
     group:
-        TOGETHER
+        plan.split.group
     conda:
         "../envs/base.yaml"
     params:

@@ -6,26 +6,19 @@ rule:
     name:
         "judges"
     input:
-        JUDGE_FOLDERS,
+        plan.judge.folders,
 
 
-for COMPOSITION in CONFIG.compositions:
+for COMPOSITION in plan.compositions:
 
     rule:
         name:
             f"images_of_{COMPOSITION}"
         input:
-            expand(
-                f"{DATA}/{COMPOSITION}/generated/{{generator}}/manifest.parquet",
-                generator=GENERATORS,
-            ),
+            plan.generate.manifests_of(COMPOSITION),
 
     rule:
         name:
             f"scores_of_{COMPOSITION}"
         input:
-            [
-                file
-                for file in HEALTHS + SCORES + ORACLE_SCORES
-                if file.startswith(f"{DATA}/{COMPOSITION}/")
-            ],
+            plan.score.of_composition(COMPOSITION),

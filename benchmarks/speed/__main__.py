@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# As for the workflow's steps (rules/common.smk); torch reads it when it is loaded.
+# As for the workflow's steps (Snakefile); torch reads it when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from pydantic import Field
