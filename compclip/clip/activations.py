@@ -47,7 +47,8 @@ class Activations:
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
         n = math.prod(self.shape)  # without the seal at the end of the file
-        self.table = torch.from_file(str(self.file), size=n, dtype=self.dtype).view(self.shape)
+        rows = torch.from_file(str(self.file), size=n, dtype=self.dtype)
+        self.table = rows.view(self.shape)
         if is_gpu(self.device):
             free, _ = torch.cuda.mem_get_info(self.device)
             if self.size < GPU_FRACTION * free:

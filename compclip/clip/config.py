@@ -72,8 +72,9 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
         raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
+    content = content if isinstance(content, dict) else {}
     # open_clip's own model configs are a bare model_cfg; models on the Hub have both.
-    cfg = content.get("model_cfg", content) if isinstance(content, dict) else None
+    cfg = content.get("model_cfg", content)
     is_config = isinstance(cfg, dict) and "embed_dim" in cfg
     has_towers = is_config and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
     remedy = "it needs embed_dim, vision_cfg and text_cfg"
@@ -85,9 +86,10 @@ def check_model_cfg(cfg: Mapping[str, Any], name: str = "model_cfg") -> None:
     """Raise UserError if an open_clip model config, or a mapping in it, has a key that is not
     allowed.
     """
+    allowed = ALLOWED.get(name, ())
     for key, value in cfg.items():
         # open_clip itself refuses an unknown key of a tower.
-        is_allowed = name in TOWERS or key in ALLOWED.get(name, ())
+        is_allowed = name in TOWERS or key in allowed
         require(is_allowed, f"model config: {name}.{key}", "not allowed", "remove it")
         if isinstance(value, dict):
             check_model_cfg(value, key)

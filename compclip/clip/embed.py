@@ -204,9 +204,10 @@ def open_embedder(
     from compclip.clip.model import load_judge
 
     judge = load_judge(folder, threads, device)
-    # All of these change floating-point rounding.
+    # All of these may change the last bits of an embedding.
     settings = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
-    with settled(threads), Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
+    file = cache / "embeddings" / f"{judge.hash}.sqlite"
+    with settled(threads), Cache(file) as opened:
         yield Embedder(judge, opened, batch, settings)
 
 
@@ -220,12 +221,13 @@ def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Emb
         for number, embedder in enumerate(opened):
             # Only later ones: when they are asked, the first has filled their caches.
             for later in opened[number + 1 :]:
-                if _pixels_of(later.judge) == _pixels_of(embedder.judge):
+                if _inputs(later.judge) == _inputs(embedder.judge):
                     embedder.with_same_pixels.append(later)
         yield opened
 
 
-def _pixels_of(judge: Encoder) -> tuple[Any, ...]:
+def _inputs(judge: Encoder) -> tuple[Any, ...]:
+    # Judges with one name are of one model, and so have embeddings of one width.
     return judge.name, judge.preprocess.cfg, judge.preprocess.crop
 
 

@@ -184,14 +184,15 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     return Built(model, model_cfg, preprocess_cfg, vocabulary, unused, source.tokenizer)
 
 
-def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], where: str) -> Any:
+def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], source: str) -> Any:
     """Return the model of a config with given weights; UserError names one that is missing, unused
     or does not fit.
     """
     model = construct(model_cfg)
-    unused = load_tensors(model, state, where)
-    fault = f"has {', '.join(unused[:3])}, which the model lacks"
-    require(not unused, where, fault, "use the weights of this model")
+    unused = load_tensors(model, state, source)
+    names = ", ".join(unused[:3])
+    fault = f"has {names}, which the model lacks"
+    require(not unused, source, fault, "use the weights of this model")
     return model
 
 
@@ -305,9 +306,11 @@ class Judge:
             for first in range(0, len(items), batch):
                 chosen = items[first : first + batch]
                 size = math.ceil(len(chosen) / self.threads)
-                shards = [chosen[start : start + size] for start in range(0, len(chosen), size)]
-                # Submitted before the last batch is yielded, and so read meanwhile.
-                submitted = [pool.submit(self.preprocess.read, shard) for shard in shards]
+                submitted = []
+                for start in range(0, len(chosen), size):
+                    shard = chosen[start : start + size]
+                    submitted.append(pool.submit(self.preprocess.read, shard))
+                # After the submission, so that the next batch is read while this one is used.
                 if reading:
                     yield np.concatenate([future.result() for future in reading])
                 reading = submitted
@@ -340,11 +343,12 @@ def encode_batches(
 def fold_norms(model: nn.Module) -> None:
     """Fold batch norms, which in evaluation are linear, into the convolutions before them."""
     for module in list(model.modules()):
-        if isinstance(module, nn.Sequential):
-            for i, (layer, norm) in enumerate(itertools.pairwise(module)):
-                if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                    module[i] = fuse_conv_bn_eval(layer, norm)
-                    module[i + 1] = nn.Identity()  # keeps the names of the layers that follow
+        if not isinstance(module, nn.Sequential):
+            continue
+        for i, (layer, norm) in enumerate(itertools.pairwise(module)):
+            if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                module[i] = fuse_conv_bn_eval(layer, norm)
+                module[i + 1] = nn.Identity()  # keeps the names of the layers that follow
 
 
 def read_vocabulary(file: Path, text_cfg: Mapping[str, Any]) -> list[str] | None:

@@ -158,19 +158,16 @@ class Preprocess:
     def _fit_by_torch(self, images: np.ndarray) -> np.ndarray:
         _, height, width, _ = images.shape
         side = self.size[0]
-        longer_side = int(side * max(height, width) / min(height, width))
-        resized_height, resized_width = side, longer_side
-        if height > width:
-            resized_height, resized_width = longer_side, side
-        is_bilinear = self.cfg["interpolation"] == "bilinear"  # open_clip has only these two
-        pixels = resize(
-            torch.from_numpy(images).permute(0, 3, 1, 2),
-            (resized_height, resized_width),
-            "bilinear" if is_bilinear else "bicubic",
-        )
+        shorter = min(height, width)
+        resized_height = int(side * height / shorter)
+        resized_width = int(side * width / shorter)
+        is_bilinear = self.cfg["interpolation"] == "bilinear"
+        mode = "bilinear" if is_bilinear else "bicubic"  # open_clip has only these two
+        pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
+        resized = resize(pixels, (resized_height, resized_width), mode)
         top = round((resized_height - side) / 2)
         left = round((resized_width - side) / 2)
-        cropped = pixels[:, :, top : top + side, left : left + side]
+        cropped = resized[:, :, top : top + side, left : left + side]
         return cropped.permute(0, 2, 3, 1).numpy()
 
     def floats(

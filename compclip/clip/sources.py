@@ -223,9 +223,10 @@ def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
     """Return open_clip's entry of the weights with tag ``pretrained``; UserError, with ``key``
     first, if none.
     """
-    tag: dict[str, Any] = open_clip().get_pretrained_cfg(model, pretrained)
+    library = open_clip()
+    tag: dict[str, Any] = library.get_pretrained_cfg(model, pretrained)
     if not tag:
-        tags = ", ".join(open_clip().list_pretrained_tags_by_model(model)) or "none"
+        tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
         raise UserError(
             f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}"
         )

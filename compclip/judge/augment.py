@@ -7,7 +7,7 @@ changes, because captions name colors.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
@@ -55,9 +55,10 @@ class Changes:
 
     def each(self, convert: Callable[[torch.Tensor], torch.Tensor]) -> "Changes":
         """Return the changes with all tensors converted."""
-        names = [field.name for field in fields(self) if field.name != "grain"]
-        converted = {name: convert(getattr(self, name)) for name in names}
-        return replace(self, **converted)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        grain = values.pop("grain")
+        converted = {name: convert(tensor) for name, tensor in values.items()}
+        return Changes(**converted, grain=grain)
 
 
 def strength_at(step: int, steps: int) -> float:

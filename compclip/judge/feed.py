@@ -85,10 +85,11 @@ class Feed:
     def _floats(self, pixels: np.ndarray, changes: Changes | None) -> torch.Tensor:
         """Return normalized pixels, (n, 3, height, width), on the judge's device."""
         device = self.judge.device
-        if changes is None:
-            return self.judge.preprocess.floats(pixels, device)
-        on_device = changes.each(lambda values: values.to(device))
-        return self.judge.preprocess.floats(pixels, device, partial(change, changes=on_device))
+        apply = None
+        if changes is not None:
+            changes = changes.each(lambda values: values.to(device))
+            apply = partial(change, changes=changes)
+        return self.judge.preprocess.floats(pixels, device, apply)
 
     def _readable(
         self, table: Activations, batches: Iterable[torch.Tensor], description: str

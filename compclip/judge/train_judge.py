@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from compclip.clip.device import autocast, check_precision, find_device, settled
+from compclip.clip.device import autocast, check_precision, settled
 from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
@@ -30,7 +30,7 @@ from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
 from compclip.judge.feed import Features, Feed
-from compclip.judge.parallel import ALONE, Group, synchronise_norms
+from compclip.judge.parallel import Group, synchronise_norms
 from compclip.judge.training import (
     Evaluate,
     Examples,
@@ -140,19 +140,20 @@ def find_material(
         items = items_of(paths, images, folder)
         validation[split] = ValidationSet(items, drawn["text"].tolist())
 
-    if not settings.epochs:
-        # The texts are needed even so: a word tower takes its vocabulary from them.
-        return Material([], texts, *first_and_count(owners, trained), validation)
-    items = items_of(path_by_image.loc[trained].tolist(), images, folder)
-    if pretraining is not None:
-        further = pretraining.sort_values("path", kind="stable")
-        names = further["path"].drop_duplicates().tolist()
-        items += [(folder / name, None) for name in names]
-        texts += further["text"].tolist()
-        # A path identifies these images, which have no id.
-        owners += further["path"].tolist()
-        trained += names
-    return Material(items, texts, *first_and_count(owners, trained), validation)
+    # Without training, texts are needed even so: a word tower takes its vocabulary from them.
+    training_items: list[BoxedFile] = []
+    if settings.epochs:
+        training_items = items_of(path_by_image.loc[trained].tolist(), images, folder)
+        if pretraining is not None:
+            further = pretraining.sort_values("path", kind="stable")
+            paths = further["path"].drop_duplicates().tolist()
+            training_items += [(folder / path, None) for path in paths]
+            texts += further["text"].tolist()
+            # A path identifies these images, which have no id.
+            owners += further["path"].tolist()
+            trained += paths
+    first, count = first_and_count(owners, trained)
+    return Material(training_items, texts, first, count, validation)
 
 
 def training_key(
@@ -196,8 +197,9 @@ def training_key(
     ).hex()
 
 
-def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> Evaluate:
+def evaluator(feed: Feed, material: Material) -> Evaluate:
     """Return a function that measures how often validation images retrieve their captions."""
+    judge = feed.judge
     features: dict[str, tuple[Features, Features]] = {}
     for split, validation in material.validation.items():
         ids = tokenize(judge.tokenizer, validation.texts)
@@ -207,7 +209,7 @@ def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> E
     def encode(encoder: Features, n: int, name: str) -> np.ndarray:
         """Return embeddings (n, d) of unit length."""
         starts = range(0, n, ENCODED_AT_ONCE)
-        with torch.inference_mode(), autocast(precision, judge.device):
+        with torch.inference_mode(), autocast(feed.precision, judge.device):
             batches = [
                 encoder(np.arange(start, min(start + ENCODED_AT_ONCE, n))) for start in starts
             ]
@@ -263,14 +265,14 @@ def _log_training(
     model: torch.nn.Module, material: Material, settings: Training, device: torch.device
 ) -> None:
     n = len(material.items)
-    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
+    parameters = list(model.parameters())
     log.info(
         "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
         settings.model,
         n,
         len(material.texts),
-        sum(size for size, is_trained in sizes if is_trained),
-        sum(size for size, _ in sizes),
+        sum(p.numel() for p in parameters if p.requires_grad),
+        sum(p.numel() for p in parameters),
         settings.epochs,
         n // min(settings.batch, n),
         device,
@@ -281,11 +283,11 @@ def train_judge(
     material: Material,
     settings: Training,
     *,
-    seed: int = 0,
-    threads: int = 2,
-    cache: Path = Path(".cache"),
-    device: torch.device | None = None,
-    group: Group = ALONE,
+    seed: int,
+    threads: int,
+    cache: Path,
+    device: torch.device,
+    group: Group,
 ) -> tuple[Built, list[dict[str, Any]]]:
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
@@ -293,14 +295,12 @@ def train_judge(
         material: from ``find_material``.
         threads: of torch; changes floating-point rounding.
         cache: folder of checkpoints and of activations of frozen parts.
-        device: None: the settings' device.
         group: the processes that train together (``judge.parallel.joined``).
 
     Returns:
         The trained model; the log of its training, a row for each epoch.
     """
     with settled(threads):
-        device = device or find_device(settings.device)
         check_precision(settings.precision, device, "judge.precision")
         find_source(settings)  # before anything that takes time
         built = build(settings, material.texts, derive_seed(seed, "train_judge"))
@@ -314,11 +314,11 @@ def train_judge(
         synchronise_norms(judge.model, group, device, GPUS_SETTING)
         # The checkpoint stays there; other files are removed at the end.
         identity = training_key(material, settings, seed, threads, device, group.count)
-        work = cache / "judge" / identity
-        feed = Feed(judge, settings, work, group, seed)
+        folder = cache / "judge" / identity
+        feed = Feed(judge, settings, folder, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
-            evaluate = evaluator(judge, feed, material, settings.precision)
+            evaluate = evaluator(feed, material)
             ids = tokenize(judge.tokenizer, material.texts)
             captions = feed.captions(ids, "captions")
             _log_training(judge.model, material, settings, device)
@@ -326,9 +326,9 @@ def train_judge(
             return Examples(images, captions, material.first, material.count), evaluate
 
         if settings.epochs:
-            rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
+            rows = train(judge.model, prepare, settings, seed, folder / "checkpoint.pt", group)
         else:
-            evaluate = evaluator(judge, feed, material, settings.precision)
+            evaluate = evaluator(feed, material)
             rows = [{"epoch": 0, "step": 0, **evaluate()}]
         feed.clear()
     return built, rows

@@ -111,8 +111,9 @@ def check_patterns(names: Sequence[str], patterns: Sequence[str]) -> None:
     beginnings = [re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names]
     suggestions = ", ".join(dict.fromkeys(beginnings))
     for pattern in patterns:
+        matches = fnmatch.filter(names, pattern)
         fault = f"{pattern!r} matches no parameter; there are {suggestions}"
-        require(fnmatch.filter(names, pattern), "judge.trainable", fault)
+        require(matches, "judge.trainable", fault)
 
 
 def training_mode(module: nn.Module) -> None:
