@@ -119,7 +119,7 @@ def model_name(name: str) -> str:
 
 def find_source(config: ModelConfig) -> Source:
     """Return a model's config, weights and preprocessing, downloaded if necessary."""
-    model_cfg, known, settings = find_model(config.model)
+    model_cfg, preprocess_cfg, settings = find_model(config.model)
     weights = tokenizer = None
     if settings and config.model.startswith(FOLDER):
         weights = folder_weights(settings.parent)
@@ -137,12 +137,12 @@ def find_source(config: ModelConfig) -> Source:
         weights = described.file
         # Activation and preprocessing depend on the weights, not on the model's name.
         model_cfg |= described.model_cfg
-        known |= described.preprocess_cfg
+        preprocess_cfg |= described.preprocess_cfg
     files = [path for path in (settings, weights) if path]
     files += [Path(file) for file in config.files()]
-    preprocess_cfg = preprocessing(config, known)
-    set_activation(config, model_cfg, known)
-    return Source(model_cfg, weights, preprocess_cfg, tokenizer, list(dict.fromkeys(files)))
+    complete = preprocessing(config, preprocess_cfg)
+    set_activation(config, model_cfg, preprocess_cfg)
+    return Source(model_cfg, weights, complete, tokenizer, list(dict.fromkeys(files)))
 
 
 def _file_weights(file: Path) -> _Weights:
@@ -167,15 +167,16 @@ def _activation(cfg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def set_activation(
-    config: ModelConfig, model_cfg: dict[str, Any], known: Mapping[str, Any]
+    config: ModelConfig, model_cfg: dict[str, Any], preprocess_cfg: Mapping[str, Any]
 ) -> None:
-    """Set ``quick_gelu`` of a model config, as its name, its weights (``known``) or the config say.
+    """Set ``quick_gelu`` of a model config, as its name, its weights' ``preprocess_cfg`` or the
+    config say.
 
     Raises:
         UserError: nothing specifies the activation of a weights file, or the config contradicts it.
     """
     # Settings of the weights specify it; open_clip's default is GELU.
-    is_described = "mean" in known or has_weights(config.model)
+    is_described = "mean" in preprocess_cfg or has_weights(config.model)
     trained_with = model_cfg.get("quick_gelu", False if is_described else None)
     chosen = trained_with if config.quick_gelu is None else config.quick_gelu
     fault = f"{chosen}, but {config.model} was trained with {trained_with}"
@@ -192,8 +193,9 @@ def set_activation(
         model_cfg["quick_gelu"] = chosen
 
 
-def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the preprocessing of a model's images, from its weights' (``known``) and the config.
+def preprocessing(config: ModelConfig, preprocess_cfg: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the preprocessing of a model's images, from its weights' ``preprocess_cfg`` and the
+    config.
 
     Raises:
         UserError: the weights' own preprocessing is unknown, or the config contradicts it.
@@ -202,13 +204,13 @@ def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, An
     if config.preprocess:
         configured = config.preprocess.model_dump(exclude_none=True, mode="json")
     for key, value in configured.items():
-        trained_with = known.get(key, value)
+        trained_with = preprocess_cfg.get(key, value)
         # A tag has tuples where JSON has lists.
         if isinstance(trained_with, tuple):
             trained_with = list(trained_with)
         fault = f"{value}, but {config.model} was trained with {trained_with}"
         require(trained_with == value, f"judge.preprocess.{key}", fault, "remove this key")
-    result = {**known, **configured}
+    result = {**preprocess_cfg, **configured}
     unknown = [f"judge.preprocess.{key}" for key in NECESSARY if key not in result]
     if unknown and not config.random:
         raise UserError(

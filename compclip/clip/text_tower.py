@@ -124,11 +124,10 @@ def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return (k, n, d) features, as ``encode_texts`` does, of n families of k texts with common
     beginnings.
 
-    ``ids`` are (k, n, context length).
-    A ``causal_tower`` computes what a text shares with the first of its family only once: the first
-    text is followed by the remainders of the others. Each token keeps the position in its text and
-    attends only to that text. The result is equal except for rounding. Other towers read all texts
-    separately.
+    ``ids`` are (k, n, context length). A ``causal_tower`` computes what a text shares with the
+    first of its family only once: the first text is followed by the remainders of the others. Each
+    token keeps the position in its text and attends only to that text. The result is equal except
+    for rounding. Other towers read all texts separately.
     """
     tower = causal_tower(model)
     if tower is None or len(ids) == 1:
