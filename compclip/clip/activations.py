@@ -4,6 +4,7 @@ memory.
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,17 +18,17 @@ from compclip.core.sealed import is_whole, sealed
 GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
 
+@dataclass
 class Activations:
     """An array of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
-    def __init__(
-        self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-    ) -> None:
-        self.file = file
-        self.shape = shape
-        self.dtype = dtype
-        self.device = device
-        self.size = math.prod(shape) * dtype.itemsize  # bytes
+    file: Path
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+    def __post_init__(self) -> None:
+        self.size = math.prod(self.shape) * self.dtype.itemsize  # bytes
 
     def write(self, batches: Iterable[torch.Tensor], description: str) -> None:
         """Report the file's size and write it from ``batches`` of rows, in order; keep an undamaged

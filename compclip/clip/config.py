@@ -90,7 +90,8 @@ def check_model_cfg(cfg: Mapping[str, Any], name: str = "model_cfg") -> None:
     for key, value in cfg.items():
         # open_clip itself refuses an unknown key of a tower.
         is_allowed = name in TOWERS or key in allowed
-        require(is_allowed, f"model config: {name}.{key}", "not allowed", "remove it")
+        setting = f"model config: {name}.{key}"
+        require(is_allowed, setting, "not allowed", "remove it")
         if isinstance(value, dict):
             check_model_cfg(value, key)
 
@@ -165,6 +166,7 @@ class JudgeModel(BaseModel, strict=True):
 class JudgeFile(Section, strict=True):
     """The content of a judge's ``model.json``."""
 
+    # without control characters and line separators
     name: str = Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$")
     model_cfg: JudgeModel
     preprocess_cfg: JudgePreprocessing
@@ -207,6 +209,7 @@ class ModelConfig(Section):
         """
         if isinstance(values, dict):
             model = str(values.get("model", cls.model_fields["model"].default))
+            # The default, OpenAI's tag, exists only for open_clip's own models.
             if has_weights(model) or model_file(model):
                 return {"pretrained": None, **values}
         return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -82,19 +83,16 @@ class Encoder(Protocol):
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
 
 
+@dataclass
 class Embedder:
-    """A judge's embeddings of images and captions, checked and cached.
+    """A judge's embeddings of images and captions, checked and cached."""
 
-    ``settings``: what else determines their bytes.
-    """
-
-    def __init__(self, judge: Encoder, cache: Cache, batch: int, settings: str) -> None:
-        self.judge = judge
-        self.cache = cache
-        self.batch = batch
-        self.settings = settings
-        # Embedders whose judges see the same pixels; this one fills their caches, too.
-        self.with_same_pixels: list[Embedder] = []
+    judge: Encoder
+    cache: Cache
+    batch: int
+    settings: str  # what else determines the bytes of an embedding
+    # Embedders whose judges see the same pixels; this one fills their caches, too.
+    with_same_pixels: list[Embedder] = field(default_factory=list)
 
     def images(
         self, items: Sequence[BoxedFile], checked: Mapping[str, str] | None = None

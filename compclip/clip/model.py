@@ -198,11 +198,10 @@ def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], sourc
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
     """Write the judge's files and return its hash. Equal weights give equal bytes."""
-    # safetensors refuses tensors that share memory or are not contiguous.
-    state = {
-        name: tensor.detach().cpu().contiguous().clone()
-        for name, tensor in built.model.state_dict().items()
-    }
+    state = {}
+    for key, tensor in built.model.state_dict().items():
+        # safetensors refuses tensors that share memory or are not contiguous.
+        state[key] = tensor.detach().cpu().contiguous().clone()
     with atomic(folder / JUDGE_WEIGHTS) as temporary:
         safetensors.torch.save_file(state, temporary)
     settings = {

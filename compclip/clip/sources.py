@@ -139,6 +139,7 @@ def find_source(config: ModelConfig) -> Source:
         model_cfg |= described.model_cfg
         preprocess_cfg |= described.preprocess_cfg
     files = [path for path in (settings, weights) if path]
+    # These repeat some of the paths above.
     files += [Path(file) for file in config.files()]
     complete = preprocessing(config, preprocess_cfg)
     set_activation(config, model_cfg, preprocess_cfg)

@@ -146,7 +146,8 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     result: set[str] = set()
     for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
         batch = distinct[start : start + TOKENIZED_AT_ONCE]
-        is_cut = find_cut(tokenizer, batch, tokenize(tokenizer, batch))
+        ids = tokenize(tokenizer, batch)
+        is_cut = find_cut(tokenizer, batch, ids)
         result.update(itertools.compress(batch, is_cut))
     return result
 

@@ -72,6 +72,7 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
             if path.suffix == ".safetensors":
                 state = safetensors.torch.load_file(path)
             else:
+                # weights_only, since a pickle can run any code
                 state = open_clip().factory.load_state_dict(str(path), weights_only=True)
     except (OSError, UserError):
         raise
@@ -140,6 +141,7 @@ def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], source:
             names += ", …"
         fault = f"lacks {len(missing)} tensors of the tower ({names})"
         raise UserError(f"{source}: {fault}; use the weights of this model, or correct `rename`")
+    # torch's own errors name each tensor in a line of its own, but no file.
     for name in state.keys() & weights.keys():
         shape = tuple(weights[name].shape)
         expected = tuple(state[name].shape)

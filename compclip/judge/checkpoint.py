@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def moving(model: nn.Module) -> set[str]:
     return names & set(model.state_dict())
 
 
+@dataclass
 class Checkpoint:
     """The state of a training in ``file``. The last state stays, so a finished training is not
     repeated.
@@ -35,23 +37,16 @@ class Checkpoint:
     time.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        scaler: torch.amp.GradScaler,
-        unit: str,
-        fraction: float = math.inf,
-    ) -> None:
-        self.file = file
-        self.model = model
-        self.optimizer = optimizer
-        self.scaler = scaler
-        self.unit = unit
-        self.fraction = fraction
+    file: Path
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    unit: str
+    fraction: float = math.inf
+
+    def __post_init__(self) -> None:
         # Frozen weights are not written: the model is built with them again.
-        self.names = moving(model)
+        self.names = moving(self.model)
         self.written_at = time.monotonic()
         self.cost = 0.0  # seconds that the last checkpoint took to write
 

@@ -142,6 +142,7 @@ class Feed:
         row = run_frozen(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
         shape = (len(items) * views, *row.shape[1:])
         table = Activations(file, shape, row.dtype, judge.device)
+        # A batch's number selects the random stream of its changes.
         numbered = enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
         batches = (run_views(batch, pixels) for batch, pixels in numbered)
         in_views = f" in {views} views" if views > 1 else ""
@@ -153,6 +154,7 @@ class Feed:
             if changes is not None:
                 chosen = chosen + changes.view
             x = table[chosen]
+            # Maps were kept channels last; sequences of tokens have three dimensions.
             return cut.trained(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
 
         return features

@@ -56,6 +56,7 @@ def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) ->
     et al. 2021, figure 3.
     """
     logits = scale * images @ texts.T
+    # Row i of the images belongs to row i of the texts.
     target = torch.arange(len(images), device=images.device)
     return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
 
@@ -190,6 +191,7 @@ class _Trainer:
     def train_epoch(self, epoch: int, progress: Progress) -> dict[str, Any]:
         """Train for one epoch (from 0), and return the row of its log."""
         training_mode(self.model)  # which the evaluation has left
+        # for layers that draw in training, such as dropout of patches
         torch.manual_seed(derive_seed(self.seed, "train_judge", epoch))
         draw = rng(self.seed, "train_judge", epoch)
         order = draw.permutation(self.n)
@@ -264,7 +266,7 @@ def train(
     state = Checkpoint(checkpoint, model, optimizer, loss_scaler, "epoch")
     rows = state.resume()
     if len(rows) == config.epochs:
-        return rows
+        return rows  # before images are read
     examples, evaluate = prepare()
     trainer = _Trainer(model, optimizer, loss_scaler, examples, config, seed, group)
     with Progress(trainer.steps, "steps") as progress:
