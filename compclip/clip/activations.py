@@ -4,6 +4,7 @@ memory.
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,43 +18,48 @@ from compclip.core.sealed import is_whole, sealed
 GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
 
+@dataclass
 class Activations:
     """An array of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
-    def __init__(
-        self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-    ) -> None:
-        self.file, self.shape, self.dtype, self.device = file, shape, dtype, device
-        self.size = math.prod(shape) * dtype.itemsize
+    file: Path
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
 
-    def write(self, batches: Iterable[torch.Tensor], what: str) -> None:
+    def __post_init__(self) -> None:
+        self.size = math.prod(self.shape) * self.dtype.itemsize  # bytes
+
+    def write(self, batches: Iterable[torch.Tensor], description: str) -> None:
         """Report the file's size and write it from ``batches`` of rows, in order; keep an undamaged
         file.
         """
         if is_whole(self.file, "computed again"):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        check_space(self.size, self.file.parent, f"computing once: {what}")
+        check_space(self.size, self.file.parent, f"computing once: {description}")
         with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
             for batch in batches:
-                file.write(batch.cpu().contiguous().view(torch.uint8).numpy().data)
+                # numpy has no bfloat16, so the bytes are written.
+                data = batch.cpu().contiguous().view(torch.uint8)
+                file.write(data.numpy().data)
                 progress.add(len(batch))
 
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
-        self.table = torch.from_file(
-            str(self.file), size=math.prod(self.shape), dtype=self.dtype
-        ).view(self.shape)
-        if (
-            is_gpu(self.device)
-            and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]
-        ):
-            self.table = self.table.to(self.device)
+        n = math.prod(self.shape)  # without the seal at the end of the file
+        rows = torch.from_file(str(self.file), size=n, dtype=self.dtype)
+        self.table = rows.view(self.shape)
+        if is_gpu(self.device):
+            free, _ = torch.cuda.mem_get_info(self.device)
+            if self.size < GPU_FRACTION * free:
+                self.table = self.table.to(self.device)
         return self
 
     def __getitem__(self, rows: torch.Tensor) -> torch.Tensor:
         """Return rows by number, (k,) int64, on the device."""
         chosen = self.table.index_select(0, rows.to(self.table.device))
         if chosen.device.type != self.device.type:
+            # A copy from pinned memory runs beside the computation.
             chosen = chosen.pin_memory().to(self.device, non_blocking=True)
         return chosen

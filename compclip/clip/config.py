@@ -15,13 +15,16 @@ from compclip.core.section import COMPOSITION_FIELD, Section
 
 MODELS = ROOT / "compclip" / "clip" / "models"
 # Prefixes in open_clip of models with their own weights.
-HUB, FOLDER = "hf-hub:", "local-dir:"
+HUB = "hf-hub:"
+FOLDER = "local-dir:"
 # The files of a model in open_clip's format: settings, weights in order of preference, and a
 # tokenizer's.
 SETTINGS = "open_clip_config.json"
 CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
-JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside its weights
+# The files of a judge beside its weights.
+JUDGE_MODEL = "model.json"
+VOCABULARY = "vocabulary.json"
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
 TOWERS = (*CFG_KEYS, "multimodal_cfg")
@@ -69,18 +72,13 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
         raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
-    cfg = content.get("model_cfg", content) if isinstance(content, dict) else {}
-    is_config = (
-        isinstance(cfg, dict)
-        and "embed_dim" in cfg
-        and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
-    )
-    require(
-        is_config,
-        path,
-        "not an open_clip model config",
-        "it needs embed_dim, vision_cfg and text_cfg",
-    )
+    content = content if isinstance(content, dict) else {}
+    # open_clip's own model configs are a bare model_cfg; models on the Hub have both.
+    cfg = content.get("model_cfg", content)
+    is_config = isinstance(cfg, dict) and "embed_dim" in cfg
+    has_towers = is_config and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
+    remedy = "it needs embed_dim, vision_cfg and text_cfg"
+    require(has_towers, path, "not an open_clip model config", remedy)
     return cfg, content.get("preprocess_cfg") or {}
 
 
@@ -88,9 +86,12 @@ def check_model_cfg(cfg: Mapping[str, Any], name: str = "model_cfg") -> None:
     """Raise UserError if an open_clip model config, or a mapping in it, has a key that is not
     allowed.
     """
+    allowed = ALLOWED.get(name, ())
     for key, value in cfg.items():
-        is_allowed = name in TOWERS or key in ALLOWED.get(name, ())
-        require(is_allowed, f"model config: {name}.{key}", "not allowed", "remove it")
+        # open_clip itself refuses an unknown key of a tower.
+        is_allowed = name in TOWERS or key in allowed
+        setting = f"model config: {name}.{key}"
+        require(is_allowed, setting, "not allowed", "remove it")
         if isinstance(value, dict):
             check_model_cfg(value, key)
 
@@ -165,6 +166,7 @@ class JudgeModel(BaseModel, strict=True):
 class JudgeFile(Section, strict=True):
     """The content of a judge's ``model.json``."""
 
+    # without control characters and line separators
     name: str = Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$")
     model_cfg: JudgeModel
     preprocess_cfg: JudgePreprocessing
@@ -207,6 +209,7 @@ class ModelConfig(Section):
         """
         if isinstance(values, dict):
             model = str(values.get("model", cls.model_fields["model"].default))
+            # The default, OpenAI's tag, exists only for open_clip's own models.
             if has_weights(model) or model_file(model):
                 return {"pretrained": None, **values}
         return values
@@ -214,13 +217,15 @@ class ModelConfig(Section):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if self.model.startswith(FOLDER):
-            read_settings(Path(self.model.removeprefix(FOLDER)) / SETTINGS)
-        elif file := model_file(self.model):
-            read_settings(file)
-        if self.model.startswith(HUB) and not re.fullmatch(
-            r"[\w.-]+/[\w.-]+", self.model.removeprefix(HUB)
-        ):
-            raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
+            file: Path | None = Path(self.model.removeprefix(FOLDER)) / SETTINGS
+        else:
+            file = model_file(self.model)
+        if file:
+            read_settings(file)  # so that an unreadable file is found before the run
+        if self.model.startswith(HUB):
+            repository = self.model.removeprefix(HUB)
+            if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+                raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
         if has_weights(self.model) and self.pretrained is not None:
             raise ValueError(f"pretrained must be null, because {self.model} has its own weights")
         return self
@@ -239,25 +244,30 @@ class ModelConfig(Section):
 
     def each(self, compositions: Iterable[str]) -> list[Self]:
         """Return the distinct settings of these compositions."""
-        return list({(model := self.of(name)).pretrained: model for name in compositions}.values())
+        # Compositions differ only in ``pretrained``.
+        settings = [self.of(composition) for composition in compositions]
+        return list({model.pretrained: model for model in settings}.values())
 
     def files(self) -> list[str]:
         """Return the files, outside installed packages, that decide the initial weights."""
-        tower = [self.tower.weights, self.tower.rename] if self.tower else []
-        paths = [
-            model_file(self.model),
-            *(Path(name) for name in (self.pretrained, *tower) if name),
-        ]
+        names = [self.pretrained]
+        if self.tower:
+            names += [self.tower.weights, self.tower.rename]
+        paths = [model_file(self.model), *(Path(name) for name in names if name)]
         if self.pretrained and os.path.isfile(self.pretrained):
-            paths += [Path(self.pretrained).with_name(name) for name in (JUDGE_MODEL, VOCABULARY)]
+            # The weights may be a judge's, whose other files decide, too.
+            weights = Path(self.pretrained)
+            paths += [weights.with_name(JUDGE_MODEL), weights.with_name(VOCABULARY)]
         if self.model.startswith(FOLDER):
             folder = Path(self.model.removeprefix(FOLDER))
-            paths += sorted(
-                path
-                for pattern in (*CLIP_WEIGHTS, *TOKENIZER_FILES)
-                for path in folder.glob(pattern)
-            )
-        files = [path for path in paths if path is not None and os.path.isfile(path)]
-        return list(
-            dict.fromkeys(str(p.relative_to(ROOT) if p.is_relative_to(ROOT) else p) for p in files)
-        )
+            inside: list[Path] = []
+            for pattern in (*CLIP_WEIGHTS, *TOKENIZER_FILES):
+                inside += folder.glob(pattern)
+            paths += sorted(inside)
+        files = []
+        for path in paths:
+            # A tag, or a file inside a package, is not a file here.
+            if path is not None and os.path.isfile(path):
+                is_bundled = path.is_relative_to(ROOT)
+                files.append(str(path.relative_to(ROOT) if is_bundled else path))
+        return list(dict.fromkeys(files))

@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 
@@ -21,36 +22,41 @@ def settle(threads: int) -> None:
     That fixes the number of threads, uses deterministic algorithms, and disables TF32.
     """
     _keep_memory()
+    # torch's deterministic algorithms require this of cuBLAS.
     os.environ.setdefault(WORKSPACE, ":4096:8")
     torch.set_num_threads(threads)
     # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a
     # second.
     torch.set_deterministic_debug_mode("error")
     # Filling guards against reads of uninitialized memory, but costs a fifth of the time.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    deterministic: Any = torch.utils.deterministic
+    deterministic.fill_uninitialized_memory = False
     # On a GPU torch would round the inputs of convolutions to 19 bits, and scores would differ.
     torch.backends.cudnn.allow_tf32 = False
 
 
 @contextmanager
 def settled(threads: int) -> Iterator[None]:
-    """Do the same only inside the block, after which settings and random streams are the caller's
-    again.
+    """Apply the settings of ``settle`` only inside the block, after which settings and random
+    streams are the caller's again.
     """
-    cudnn, deterministic = torch.backends.cudnn, torch.utils.deterministic
-    before, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
-    filled, tf32 = deterministic.fill_uninitialized_memory, cudnn.allow_tf32  # type: ignore[attr-defined]
+    deterministic: Any = torch.utils.deterministic
+    callers_threads = torch.get_num_threads()
+    callers_mode = torch.get_deterministic_debug_mode()
+    callers_filling = deterministic.fill_uninitialized_memory
+    callers_tf32 = torch.backends.cudnn.allow_tf32
     has_workspace = WORKSPACE in os.environ
+    # To ask for a GPU's random state would initialize it.
     gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with torch.random.fork_rng(gpus):
         settle(threads)
         try:
             yield
         finally:
-            torch.set_num_threads(before)
-            torch.set_deterministic_debug_mode(mode)
-            deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
-            cudnn.allow_tf32 = tf32
+            torch.set_num_threads(callers_threads)
+            torch.set_deterministic_debug_mode(callers_mode)
+            deterministic.fill_uninitialized_memory = callers_filling
+            torch.backends.cudnn.allow_tf32 = callers_tf32
             if not has_workspace:
                 del os.environ[WORKSPACE]
 
@@ -62,7 +68,7 @@ def _keep_memory() -> None:
     time. It changes no result.
     """
     libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
+    if hasattr(libc, "mallopt"):  # other C libraries than glibc have none
         for parameter in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
             libc.mallopt(parameter, 2**30)
 
@@ -71,13 +77,11 @@ def find_device(name: str, key: str = "judge.device") -> torch.device:
     """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's
     ``key``.
     """
-    require(
-        name != "cuda" or torch.cuda.is_available(),
-        key,
-        "cuda, but torch sees no GPU",
-        "use auto or cpu",
-    )
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    if name == "cpu":
+        return torch.device("cpu")
+    has_gpu = torch.cuda.is_available()
+    require(name == "auto" or has_gpu, key, "cuda, but torch sees no GPU", "use auto or cpu")
+    return torch.device("cuda" if has_gpu else "cpu")
 
 
 def is_gpu(device: torch.device) -> bool:
@@ -88,12 +92,8 @@ def check_precision(precision: str, device: torch.device, setting: str) -> None:
     """Raise UserError, which names ``setting``, for amp_fp16 without a GPU: CPUs have no fast path
     for it.
     """
-    require(
-        precision != "amp_fp16" or is_gpu(device),
-        setting,
-        "amp_fp16 needs a GPU",
-        "use fp32 or amp_bf16",
-    )
+    is_fast = precision != "amp_fp16" or is_gpu(device)
+    require(is_fast, setting, "amp_fp16 needs a GPU", "use fp32 or amp_bf16")
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager:
@@ -102,7 +102,8 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager:
     """
     if precision == "fp32":
         return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16 if precision == "amp_bf16" else torch.float16)
+    dtype = torch.bfloat16 if precision == "amp_bf16" else torch.float16
+    return torch.autocast(device.type, dtype)
 
 
 def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -18,9 +19,8 @@ from compclip.core.log import log
 if TYPE_CHECKING:
     import pandas as pd
 
-BoxedFile = tuple[
-    Path, tuple[float, float, float, float] | None
-]  # an image's file and its bounding box
+# An image's file and its bounding box.
+BoxedFile = tuple[Path, tuple[float, float, float, float] | None]
 
 BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
@@ -50,16 +50,21 @@ def check_embeddings(
     """
     finite = np.isfinite(vectors).all(axis=1)
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= LENGTH_TOLERANCE) if unit else finite))
-    if len(bad):
-        row = int(bad[0])
-        fault = (
-            f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
-        )
-        others = f" ({len(bad) - 1} more like this)" if len(bad) > 1 else ""
-        raise InvalidEmbedding(
-            f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge"
-        )
+    valid = finite
+    if unit:
+        valid = finite & (np.abs(lengths - 1) <= LENGTH_TOLERANCE)
+    invalid = np.flatnonzero(~valid)
+    if len(invalid) == 0:
+        return
+    row = int(invalid[0])
+    fault = "is NaN or infinite"
+    if finite[row]:
+        fault = f"has length {lengths[row]:.3g} instead of 1"
+    if len(invalid) > 1:
+        fault += f" ({len(invalid) - 1} more like this)"
+    raise InvalidEmbedding(
+        f"{item(row)}: its embedding by judge {judge} {fault}; use another judge"
+    )
 
 
 @runtime_checkable
@@ -74,67 +79,76 @@ class Encoder(Protocol):
     tokenizer: Any
     preprocess: Any
 
-    def encode_images(self, items: Sequence[BoxedFile], batch: int, *others: Any) -> np.ndarray: ...
+    def encode_images(self, items: Sequence[BoxedFile], batch: int, *judges: Any) -> np.ndarray: ...
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
 
 
+@dataclass
 class Embedder:
-    """A judge's embeddings of images and captions, checked and cached; ``made``: what else
-    determines their bytes.
-    """
+    """A judge's embeddings of images and captions, checked and cached."""
 
-    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
-        self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
-        self.others: list[Embedder] = []  # which encode the images that this one reads, too
+    judge: Encoder
+    cache: Cache
+    batch: int
+    settings: str  # what else determines the bytes of an embedding
+    # Embedders whose judges see the same pixels; this one fills their caches, too.
+    with_same_pixels: list[Embedder] = field(default_factory=list)
 
     def images(
-        self, items: Sequence[BoxedFile], known: Mapping[str, str] | None = None
+        self, items: Sequence[BoxedFile], checked: Mapping[str, str] | None = None
     ) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image.
 
-        ``known``: the digests of files that have been checked already, by path.
+        ``checked``: the digests of files that have been checked already, by path.
         """
-        digests = {
-            path: (known or {}).get(str(path)) or sha256(path)
-            for path in {path for path, _ in items}
-        }
-
-        def names(of: Embedder, of_items: Sequence[BoxedFile]) -> list[bytes]:
-            return [
-                key("image", of.made, of.judge.hash, digests[path], repr(box))
-                for path, box in of_items
-            ]
+        digests = {}
+        for path in {path for path, _ in items}:
+            digest = checked.get(str(path)) if checked else None
+            digests[path] = digest or sha256(path)
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [items[row] for row in rows]
-            vectors = self.judge.encode_images(
-                chosen, self.batch, *(of.judge for of in self.others)
-            )
-            changed = [path for path, _ in chosen if sha256(path) != digests[path]]
-            if changed:
-                raise UserError(
-                    f"{changed[0]}: changed while it was read; wait until it is complete and run "
-                    "again"
-                )
-            own, *theirs = np.split(vectors, 1 + len(self.others), axis=1)
-            for of, made in zip(self.others, theirs, strict=True):
-                of.cache.put(
-                    (name, row.tobytes()) for name, row in zip(names(of, chosen), made, strict=True)
-                )
-            return own
+            judges = [embedder.judge for embedder in self.with_same_pixels]
+            vectors = self.judge.encode_images(chosen, self.batch, *judges)
+            # An embedding of other bytes would stay in the cache under the digest of these.
+            for path, _ in chosen:
+                if sha256(path) != digests[path]:
+                    raise UserError(
+                        f"{path}: changed while it was read; wait until it is complete and run "
+                        "again"
+                    )
+            # The columns of the judges follow each other.
+            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
+            for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
+                embedder._store(embedder._image_keys(chosen, digests), block)
+            return vectors
 
-        return self._rows("images", names(self, items), encode, lambda row: str(items[row][0]))
+        keys = self._image_keys(items, digests)
+        return self._rows("images", keys, encode, lambda row: str(items[row][0]))
 
     def files(self, paths: Sequence[str | Path]) -> np.ndarray:
+        """Return (n, d) for files without boxes."""
         return self.images([(Path(path), None) for path in paths])
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
+        """Return (n, d) for captions."""
+
+        def encode(rows: list[int]) -> np.ndarray:
+            return self.judge.encode_texts([texts[row] for row in rows], self.batch)
+
+        keys = [key("caption", self.settings, self.judge.hash, text) for text in texts]
         return self._rows(
-            "captions",
-            [key("caption", self.made, self.judge.hash, text) for text in texts],
-            lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
-            lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}",
+            "captions", keys, encode, lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}"
         )
+
+    def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
+        return [
+            key("image", self.settings, self.judge.hash, digests[path], repr(box))
+            for path, box in items
+        ]
+
+    def _store(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        self.cache.put((name, row.tobytes()) for name, row in zip(keys, vectors, strict=True))
 
     def _rows(
         self,
@@ -143,34 +157,36 @@ class Embedder:
         encode: Callable[[list[int]], np.ndarray],
         item: Callable[[int], str],
     ) -> np.ndarray:
-        def check(vectors: np.ndarray, rows: Sequence[int]) -> None:
-            check_embeddings(
-                vectors, f"{self.judge.name} ({self.judge.hash})", lambda row: item(rows[row])
-            )
-
-        first: dict[bytes, int] = {}
+        """Return the embeddings (n, d) of n keys, of which only new ones are encoded."""
+        first: dict[bytes, int] = {}  # row of each distinct key
         for row, name in enumerate(keys):
             first.setdefault(name, row)
-        vectors = {
-            name: np.frombuffer(value, np.float32)
-            for name, value in self.cache.get(list(first)).items()
-        }
-        if len(widths := {vector.size for vector in vectors.values()}) > 1:
-            fault = f"embeddings of {' and '.join(map(str, sorted(widths)))} numbers by one judge"
+
+        def check(vectors: np.ndarray, names: Sequence[bytes]) -> None:
+            judge = f"{self.judge.name} ({self.judge.hash})"
+            check_embeddings(vectors, judge, lambda row: item(first[names[row]]))
+
+        stored = self.cache.get(list(first))
+        vectors = {name: np.frombuffer(value, np.float32) for name, value in stored.items()}
+        widths = sorted({vector.size for vector in vectors.values()})
+        if len(widths) > 1:
+            fault = f"embeddings of {' and '.join(map(str, widths))} numbers by one judge"
             raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
         if vectors:
-            check(np.stack(list(vectors.values())), [first[name] for name in vectors])
+            # A cache may be older than the check, or damaged.
+            check(np.stack(list(vectors.values())), list(vectors))
         missing = [name for name in first if name not in vectors]
         log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
-        held = BATCHES_HELD * self.batch
-        for names in (missing[start : start + held] for start in range(0, len(missing), held)):
-            made = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
-            check(made, [first[name] for name in names])
-            self.cache.put(
-                (name, vector.tobytes()) for name, vector in zip(names, made, strict=True)
-            )
-            vectors |= zip(names, made, strict=True)
-        return np.stack([vectors[name] for name in keys]) if keys else np.zeros((0, 1), np.float32)
+        size = BATCHES_HELD * self.batch
+        for start in range(0, len(missing), size):
+            names = missing[start : start + size]
+            encoded = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
+            check(encoded, names)  # before they are stored
+            self._store(names, encoded)
+            vectors |= zip(names, encoded, strict=True)
+        if not keys:
+            return np.zeros((0, 1), np.float32)
+        return np.stack([vectors[name] for name in keys])
 
 
 @contextmanager
@@ -186,9 +202,11 @@ def open_embedder(
     from compclip.clip.model import load_judge
 
     judge = load_judge(folder, threads, device)
-    made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
-    with settled(threads), Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
-        yield Embedder(judge, opened, batch, made)
+    # All of these may change the last bits of an embedding.
+    settings = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
+    file = cache / "embeddings" / f"{judge.hash}.sqlite"
+    with settled(threads), Cache(file) as opened:
+        yield Embedder(judge, opened, batch, settings)
 
 
 @contextmanager
@@ -198,12 +216,17 @@ def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Emb
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
-        seen = [(of.judge.name, of.judge.preprocess.cfg, of.judge.preprocess.crop) for of in opened]
         for number, embedder in enumerate(opened):
-            embedder.others = [
-                of for i, of in enumerate(opened) if i > number and seen[i] == seen[number]
-            ]
+            # Only later ones: when they are asked, the first has filled their caches.
+            for later in opened[number + 1 :]:
+                if _inputs(later.judge) == _inputs(embedder.judge):
+                    embedder.with_same_pixels.append(later)
         yield opened
+
+
+def _inputs(judge: Encoder) -> tuple[Any, ...]:
+    # Judges with one name are of one model, and so have embeddings of one width.
+    return judge.name, judge.preprocess.cfg, judge.preprocess.crop
 
 
 def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[BoxedFile]:
@@ -221,12 +244,11 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     So captions with equal embeddings tie, however a matrix product rounds its columns.
     """
-    first: dict[bytes, int] = {}
-    index = np.array(
-        [first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int
-    )
-    _, rows = np.unique(index, return_index=True)
-    return vectors[rows], index
+    number: dict[bytes, int] = {}  # of each distinct row, in order of appearance
+    rows = np.ascontiguousarray(vectors)
+    index = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], int)
+    _, first = np.unique(index, return_index=True)
+    return vectors[first], index
 
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -244,4 +266,5 @@ def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
     blind control.
     """
     mean = images[rows].sum(axis=0, dtype=np.float64) / np.count_nonzero(rows)
-    return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+    length = max(float(np.linalg.norm(mean)), 1e-12)  # opposite embeddings may have mean 0
+    return (mean / length).astype(np.float32)

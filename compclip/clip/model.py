@@ -10,13 +10,13 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
@@ -41,11 +41,14 @@ from compclip.core.plugins import validated
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
 
-JUDGE_WEIGHTS, JUDGE_MANIFEST = "weights.safetensors", "manifest.json"
-TOKENIZER, TOKENIZER_SUFFIXES = "tokenizer", (".json", ".txt", ".model")  # .model: of sentencepiece
+JUDGE_WEIGHTS = "weights.safetensors"
+JUDGE_MANIFEST = "manifest.json"
+TOKENIZER = "tokenizer"
+TOKENIZER_SUFFIXES = (".json", ".txt", ".model")  # .model: of sentencepiece
 
 # Preprocessing of a tower that starts from other weights.
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 class TwoTowers(nn.Module):
@@ -57,6 +60,7 @@ class TwoTowers(nn.Module):
         super().__init__()
         self.visual = _tower(IMAGE_TOWERS, "_build_vision_tower", embed_dim, vision_cfg)
         self.text = _tower(TEXT_TOWERS, "_build_text_tower", embed_dim, text_cfg)
+        # the inverse temperature at which CLIP's training starts
         self.logit_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
     def encode_image(self, image: torch.Tensor, normalize: bool = False) -> torch.Tensor:
@@ -81,7 +85,8 @@ def _tower(
         raise UserError(
             f"model config: unknown tower {name!r}; use {', '.join(towers)}, or open_clip's keys"
         )
-    return towers[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
+    arguments = {key: value for key, value in cfg.items() if key != "tower"}
+    return towers[name](embed_dim, **arguments)
 
 
 def construct(model_cfg: dict[str, Any]) -> Any:
@@ -93,36 +98,41 @@ def construct(model_cfg: dict[str, Any]) -> Any:
     """
     check_model_cfg(model_cfg)
     cfg = deepcopy(model_cfg)
-    if "timm_model_name" in cfg["vision_cfg"]:
-        cfg["vision_cfg"]["timm_model_pretrained"] = False
-    if "hf_model_name" in cfg["text_cfg"]:
-        cfg["text_cfg"]["hf_model_pretrained"] = False
+    vision_cfg = cfg["vision_cfg"]
+    text_cfg = cfg["text_cfg"]
+    # The towers' own weights would be downloaded, only to be replaced.
+    if "timm_model_name" in vision_cfg:
+        vision_cfg["timm_model_pretrained"] = False
+    if "hf_model_name" in text_cfg:
+        text_cfg["hf_model_pretrained"] = False
     # transformers loads the settings of its towers from the Hub, as does timm for some names.
     # open_clip lets transformers ask on a terminal whether to run their code, so their files are
     # checked.
-    if text := cfg["text_cfg"].get("hf_model_name"):
-        cfg["text_cfg"]["hf_model_name"] = str(model_folder(str(text), ["config.json"]))
-    image = str(cfg["vision_cfg"].get("timm_model_name"))
-    with hub(image) if ":" in image else nullcontext():
+    text_name = text_cfg.get("hf_model_name")
+    if text_name:
+        text_cfg["hf_model_name"] = str(model_folder(str(text_name), ["config.json"]))
+    image_name = str(vision_cfg.get("timm_model_name"))
+    with hub(image_name) if ":" in image_name else nullcontext():
         try:
-            if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
-                return TwoTowers(**cfg).eval()
-            library = open_clip()
-            custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
-            kind = (
-                library.CoCa
-                if "multimodal_cfg" in cfg
-                else library.CustomTextCLIP
-                if custom
-                else library.CLIP
-            )
-            return kind(**cfg).eval()
+            return _model_class(cfg)(**cfg).eval()
         except (OSError, UserError):
             raise
         except Exception as error:  # an invalid config can raise almost any exception
             raise UserError(
                 f"judge.model: cannot build a model from its config: {one_line(error)[:300]}"
             ) from error
+
+
+def _model_class(cfg: dict[str, Any]) -> Any:
+    """Return the class of a config's model, and remove the config's key that only selects it."""
+    if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
+        return TwoTowers
+    library = open_clip()
+    # open_clip.create_model chooses in the same way.
+    is_custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
+    if "multimodal_cfg" in cfg:
+        return library.CoCa
+    return library.CustomTextCLIP if is_custom else library.CLIP
 
 
 @dataclass
@@ -133,12 +143,10 @@ class Built:
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
-    unused: list[str] = field(
-        default_factory=list
-    )  # tensors of a tower's weights that the model does not use
-    tokenizer_files: Path | None = (
-        None  # folder of a transformers tokenizer; None: by its name on the Hub
-    )
+    # Tensors of a tower's weights that the model does not use.
+    unused: list[str] = field(default_factory=list)
+    # Folder of a transformers tokenizer; None: by its name on the Hub.
+    tokenizer_files: Path | None = None
 
     def tokenizer(self) -> Tokenizer:
         return get_tokenizer(self.model_cfg, self.vocabulary, self.tokenizer_files)
@@ -149,12 +157,16 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     ``captions``.
     """
     source = find_source(config)
-    model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
+    model_cfg = source.model_cfg
+    weights = source.weights
+    preprocess_cfg = source.preprocess_cfg
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
-        beside = weights.with_name(VOCABULARY) if weights else None
-        vocabulary = read_json(beside) if beside and beside.is_file() else make_vocabulary(captions)
+        # A judge that trains further keeps the words that its embeddings are of.
+        file = weights.with_name(VOCABULARY) if weights else None
+        vocabulary = read_json(file) if file and file.is_file() else make_vocabulary(captions)
         model_cfg["text_cfg"]["vocab_size"] = len(vocabulary)
+    # Random weights are drawn on the CPU, and so need no GPU's random state.
     with torch.random.fork_rng(()):
         torch.default_generator.manual_seed(seed)
         model = construct(model_cfg)
@@ -167,33 +179,29 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
         unused = start_tower(model, config.model, config.tower)
         preprocess_cfg |= {"mean": IMAGENET_MEAN, "std": IMAGENET_STD}
     preprocess_cfg["size"] = model.visual.image_size
-    return Built(
-        model,
-        model_cfg,
-        json.loads(json.dumps(preprocess_cfg)),
-        vocabulary,
-        unused,
-        source.tokenizer,
-    )
+    # As it is read again from the judge's file: tuples become lists.
+    preprocess_cfg = json.loads(json.dumps(preprocess_cfg))
+    return Built(model, model_cfg, preprocess_cfg, vocabulary, unused, source.tokenizer)
 
 
-def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], where: str) -> Any:
+def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], source: str) -> Any:
     """Return the model of a config with given weights; UserError names one that is missing, unused
     or does not fit.
     """
     model = construct(model_cfg)
-    unused = load_tensors(model, state, where)
-    fault = f"has {', '.join(unused[:3])}, which the model lacks"
-    require(not unused, where, fault, "use the weights of this model")
+    unused = load_tensors(model, state, source)
+    names = ", ".join(unused[:3])
+    fault = f"has {names}, which the model lacks"
+    require(not unused, source, fault, "use the weights of this model")
     return model
 
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
     """Write the judge's files and return its hash. Equal weights give equal bytes."""
-    state = {
-        key: value.detach().cpu().contiguous().clone()
-        for key, value in built.model.state_dict().items()
-    }
+    state = {}
+    for key, tensor in built.model.state_dict().items():
+        # safetensors refuses tensors that share memory or are not contiguous.
+        state[key] = tensor.detach().cpu().contiguous().clone()
     with atomic(folder / JUDGE_WEIGHTS) as temporary:
         safetensors.torch.save_file(state, temporary)
     settings = {
@@ -215,13 +223,13 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
 
 def judge_hash(folder: str | Path) -> str:
     """Return 16 hex digits of everything that determines an embedding."""
+    folder = Path(folder)
+    files = [folder / name for name in (JUDGE_WEIGHTS, JUDGE_MODEL, VOCABULARY)]
+    files += sorted((folder / TOKENIZER).glob("*"))
     digest = hashlib.blake2b(digest_size=8)
-    names = [JUDGE_WEIGHTS, JUDGE_MODEL, VOCABULARY]
-    for path in [
-        *(Path(folder) / name for name in names),
-        *sorted((Path(folder) / TOKENIZER).glob("*")),
-    ]:
-        digest.update(hashlib.blake2b(path.read_bytes()).digest())
+    for file in files:
+        # A digest of each file, so that no byte can move from one to the next unnoticed.
+        digest.update(hashlib.blake2b(file.read_bytes()).digest())
     return digest.hexdigest()
 
 
@@ -241,67 +249,76 @@ class Judge:
         device: torch.device,
         threads: int,
     ) -> None:
+        # channels last, which is faster for convolutions
         self.model = model.to(device, memory_format=torch.channels_last).eval()
-        self.tokenizer, self.preprocess, self.device, self.threads = (
-            tokenizer,
-            preprocess,
-            device,
-            threads,
-        )
-        self.name = self.hash = ""
+        self.tokenizer = tokenizer
+        self.preprocess = preprocess
+        self.device = device
+        self.threads = threads
+        self.name = ""
+        self.hash = ""
 
-    def encode_images(self, items: Sequence[Item], batch: int, *others: "Judge") -> np.ndarray:
+    def encode_images(self, items: Sequence[Item], batch: int, *judges: "Judge") -> np.ndarray:
         """Return (n, d) float32 for n files with their bounding boxes; UserError names one that
         cannot be read.
 
-        With k ``others``, which must read the same pixels, (n, (1 + k) * d): files are read once
-        for all judges.
+        With k further ``judges``, which must read the same pixels, (n, (1 + k) * d): files are read
+        once for all judges.
         """
 
-        def images(pixels: np.ndarray) -> torch.Tensor:
-            return torch.cat([judge._images(pixels) for judge in (self, *others)], dim=1)
+        def encode(pixels: np.ndarray) -> torch.Tensor:
+            return torch.cat([judge._images(pixels) for judge in (self, *judges)], dim=1)
 
+        progress = Progress(len(items), "images")
         with settled(self.threads):
-            return encode_batches(
-                self.read_ahead(items, batch), batch, Progress(len(items), "images"), images
-            )
+            return encode_batches(self.read_ahead(items, batch), batch, progress, encode)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them."""
         groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
-        batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
+        batches = []
+        for _, ids in groups:
+            # Even an empty group is split into one, empty, batch.
+            batches += [part.numpy() for part in ids.split(batch) if len(part)]
+        progress = Progress(len(texts), "captions")
         with settled(self.threads):
-            vectors = encode_batches(batches, batch, Progress(len(texts), "captions"), self._texts)
+            vectors = encode_batches(batches, batch, progress, self._texts)
+        # Back from the order of the groups to that of the captions.
+        rows = np.concatenate([rows.numpy() for rows, _ in groups])
         result = np.empty_like(vectors)
-        result[np.concatenate([rows.numpy() for rows, _ in groups])] = vectors
+        result[rows] = vectors
         return result
 
     def _images(self, pixels: np.ndarray) -> torch.Tensor:
         return self.model.encode_image(self.preprocess.floats(pixels, self.device), normalize=True)
 
     def _texts(self, ids: np.ndarray) -> torch.Tensor:
-        return F.normalize(
-            text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1
-        )
+        features = text_tower.encode(self.model, torch.from_numpy(ids).to(self.device))
+        return F.normalize(features, dim=-1)
 
     def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
         """Yield batches of bytes, (n, height, width, 3); the next is read while this one is
         encoded.
         """
         with ThreadPoolExecutor(self.threads) as pool:
-            ahead: list[list[Future[np.ndarray]]] = []
-            for first in range(0, len(items) + batch, batch):
-                if first < len(items):
-                    chosen = items[first : first + batch]
-                    size = -(-len(chosen) // self.threads)
-                    shards = [chosen[at : at + size] for at in range(0, len(chosen), size)]
-                    ahead.append([pool.submit(self.preprocess.read, shard) for shard in shards])
-                if ahead and (len(ahead) == 2 or first >= len(items)):
-                    yield np.concatenate([future.result() for future in ahead.pop(0)])
+            reading: list[Future[np.ndarray]] = []  # the shards of a batch
+            for first in range(0, len(items), batch):
+                chosen = items[first : first + batch]
+                size = math.ceil(len(chosen) / self.threads)
+                submitted = []
+                for start in range(0, len(chosen), size):
+                    shard = chosen[start : start + size]
+                    submitted.append(pool.submit(self.preprocess.read, shard))
+                # After the submission, so that the next batch is read while this one is used.
+                if reading:
+                    yield np.concatenate([future.result() for future in reading])
+                reading = submitted
+            if reading:
+                yield np.concatenate([future.result() for future in reading])
 
 
 def encode_batches(
-    batches: Iterator[np.ndarray],
+    batches: Iterable[np.ndarray],
     batch: int,
     progress: Progress,
     encode: Callable[[np.ndarray], torch.Tensor],
@@ -309,26 +326,28 @@ def encode_batches(
     """Return the rows of all batches, on the CPU; the last batch is padded with zeros to ``batch``
     items.
     """
-    done: list[np.ndarray] = []
+    encoded: list[np.ndarray] = []
     with progress, torch.inference_mode():
         for items in batches:
             n = len(items)
+            # The size of a batch changes rounding, so the last one gets the size of the others.
             if n < batch:
-                items = np.concatenate(
-                    [items, np.zeros((batch - n, *items.shape[1:]), items.dtype)]
-                )
-            done.append(encode(items)[:n].float().cpu().numpy())
+                padding = np.zeros((batch - n, *items.shape[1:]), items.dtype)
+                items = np.concatenate([items, padding])
+            encoded.append(encode(items)[:n].float().cpu().numpy())
             progress.add(n)
-    return np.concatenate(done)
+    return np.concatenate(encoded)
 
 
 def fold_norms(model: nn.Module) -> None:
     """Fold batch norms, which in evaluation are linear, into the convolutions before them."""
     for module in list(model.modules()):
-        if isinstance(module, nn.Sequential):
-            for i, (layer, norm) in enumerate(itertools.pairwise(module)):
-                if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                    module[i], module[i + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
+        if not isinstance(module, nn.Sequential):
+            continue
+        for i, (layer, norm) in enumerate(itertools.pairwise(module)):
+            if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                module[i] = fuse_conv_bn_eval(layer, norm)
+                module[i + 1] = nn.Identity()  # keeps the names of the layers that follow
 
 
 def read_vocabulary(file: Path, text_cfg: Mapping[str, Any]) -> list[str] | None:
@@ -337,53 +356,56 @@ def read_vocabulary(file: Path, text_cfg: Mapping[str, Any]) -> list[str] | None
     """
     words = read_json(file)
     if text_cfg.get("tower") != "words":
-        require(
-            words is None,
-            file,
-            "expected null, since open_clip's tokenizers have their own",
-            "correct it",
-        )
+        fault = "expected null, since open_clip's tokenizers have their own"
+        require(words is None, file, fault, "correct it")
         return None
     are_texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    # Another number of words, or one twice, would shift the embeddings of the words after it.
     fits = are_texts and len(words) == len(set(words)) == text_cfg.get("vocab_size")
-    require(
-        fits,
-        file,
-        "expected as many distinct words as its model's vocab_size",
-        "get the judge again",
-    )
+    fault = "expected as many distinct words as its model's vocab_size"
+    require(fits, file, fault, "get the judge again")
     return words
 
 
-def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
+class SavedJudge(NamedTuple):
+    """The content of a judge's folder."""
+
+    built: Built
+    name: str
+    crop: float | None  # half the side of the crop; None for no crop
+
+
+def read_judge(folder: str | Path) -> SavedJudge:
     """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's or
     holds code.
     """
     folder = Path(folder)
+    file = folder / JUDGE_MODEL
     remedy = "make one with stage judge, stage specs or compclip.specs.released"
-    require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)
+    require(file.is_file(), folder, "not a judge's folder", remedy)
+    # A judge may be a stranger's, and transformers would run code in a tokenizer's folder.
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
     if tokenizer:
         refuse_code(tokenizer.iterdir(), TOKENIZER_SUFFIXES)
-    file, weights = folder / JUDGE_MODEL, str(folder / JUDGE_WEIGHTS)
     settings = read_json(file)
     require(isinstance(settings, dict), file, "expected a mapping", "get the judge again")
     validated(JudgeFile, settings, str(file))
-    model_cfg, preprocess_cfg = settings["model_cfg"], settings["preprocess_cfg"]
+    model_cfg = settings["model_cfg"]
+    preprocess_cfg = settings["preprocess_cfg"]
     vocabulary = read_vocabulary(folder / VOCABULARY, model_cfg["text_cfg"])
+    weights = str(folder / JUDGE_WEIGHTS)
     model = assemble(model_cfg, read_weights(weights), weights)
-    size, expected = (
-        np.broadcast_to(each, 2).tolist()
-        for each in (preprocess_cfg["size"], model.visual.image_size)
-    )
-    require(
-        size == expected,
-        file,
-        f"preprocess_cfg.size: {size}, but its model reads {expected}",
-        "correct it",
-    )
+    size = _height_and_width(preprocess_cfg["size"])
+    expected = _height_and_width(model.visual.image_size)
+    fault = f"preprocess_cfg.size: {size}, but its model reads {expected}"
+    require(size == expected, file, fault, "correct it")
     built = Built(model, model_cfg, preprocess_cfg, vocabulary, tokenizer_files=tokenizer)
-    return built, settings["name"], settings["crop"]
+    return SavedJudge(built, settings["name"], settings["crop"])
+
+
+def _height_and_width(size: Any) -> list[int]:
+    """Return the two sides of a picture, given as one number if they are equal."""
+    return np.broadcast_to(size, 2).tolist()
 
 
 def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Judge:
@@ -402,12 +424,8 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
     with settled(threads):
         built, name, crop = read_judge(folder)
         fold_norms(built.model)
-    judge = Judge(
-        built.model,
-        built.tokenizer(),
-        Preprocess(built.preprocess_cfg, crop),
-        find_device(device),
-        threads,
-    )
-    judge.name, judge.hash = name, judge_hash(folder)
+    preprocess = Preprocess(built.preprocess_cfg, crop)
+    judge = Judge(built.model, built.tokenizer(), preprocess, find_device(device), threads)
+    judge.name = name
+    judge.hash = judge_hash(folder)
     return judge

@@ -34,7 +34,9 @@ class WordTower(nn.Module):
         window: int,
     ) -> None:
         super().__init__()
-        self.context_length, self.vocab_size, self.window = context_length, vocab_size, window
+        self.context_length = context_length
+        self.vocab_size = vocab_size
+        self.window = window
         self.embedding = nn.Embedding(vocab_size, width, padding_idx=PAD)
         self.places = nn.Linear(width, window * hidden, bias=False)
         self.bias = nn.Parameter(torch.zeros(hidden))
@@ -42,38 +44,37 @@ class WordTower(nn.Module):
         self.projection = nn.Linear(hidden, embed_dim, bias=False)
         self.center = nn.BatchNorm1d(embed_dim, affine=False)
         nn.init.normal_(self.embedding.weight, std=0.5)
+        # A phrase sums ``window * width`` products.
         nn.init.normal_(self.places.weight, std=(window * width) ** -0.5)
+        # The initialization overwrote the padding's embedding, which must be 0.
         with torch.no_grad():
             self.embedding.weight[PAD].zero_()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Encode ids (n, context_length), padded with ``PAD``, to (n, embed_dim)."""
-        # A convolution of embeddings is a sum of rows, one for each word and place in the window.
-        # There are far fewer words than positions, so a lookup of rows is several times faster.
+        # A convolution of embeddings is a sum of rows, one for each word and position in the
+        # window. There are far fewer words than positions, so a lookup of rows is several times
+        # faster.
         rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1)
-        rows[:, self.window // 2] += self.bias  # the middle of a window is always a word
+        middle = self.window // 2
+        rows[:, middle] += self.bias  # the middle of a window is always a word
         is_word = ids != PAD
-        windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(
-            1, self.window, 1
-        )[is_word]
+        padded = F.pad(ids, (middle, middle), value=PAD)
+        windows = padded.unfold(1, self.window, 1)[is_word]
         # Half of a batch's windows occur more than once; each distinct window is encoded once.
         order, groups, counts = _group_equal(windows, self.vocab_size)
-        places = windows[order[counts.cumsum(0) - counts]] * self.window + torch.arange(
-            self.window, device=ids.device
-        )
-        index = places.flatten()
-        short = (
-            index.short() if len(rows) * self.window < 1 << 15 else index
-        )  # sorted in a third of the time
-        phrases = _SumRows.apply(
-            rows.flatten(0, 1),
-            index,
-            torch.full_like(counts, self.window),
-            short.argsort(stable=True),
-        ).relu_()
-        captions = _SumRows.apply(
-            phrases, torch.empty_like(order).index_copy_(0, order, groups), is_word.sum(1), order
-        )
+        group_starts = counts.cumsum(0) - counts
+        distinct = windows[order[group_starts]]
+        positions = torch.arange(self.window, device=ids.device)
+        index = (distinct * self.window + positions).flatten()
+        # Numbers of 16 bits are sorted in a third of the time.
+        is_small = len(rows) * self.window < 1 << 15
+        by_row = (index.short() if is_small else index).argsort(stable=True)
+        lengths = torch.full_like(counts, self.window)
+        phrases = _SumRows.apply(rows.flatten(0, 1), index, lengths, by_row).relu_()
+        # the distinct window of each word, in the order of the captions
+        index = torch.empty_like(order).index_copy_(0, order, groups)
+        captions = _SumRows.apply(phrases, index, is_word.sum(1), order)
         return self.center(self.projection(self.norm(captions)))
 
 
@@ -83,13 +84,19 @@ def _group_equal(
     """Return an order of ``windows`` (n, k) that groups equal ones, the group number of each in it,
     and the sizes.
     """
-    codes, bound = windows[:, 0], vocab_size
+    # A window is one number, with its words as the digits of base ``vocab_size``.
+    codes = windows[:, 0]
+    bound = vocab_size  # above all codes
     for words in windows.T[1:]:
+        # Another digit may not fit into 64 bits: numbers of the distinct codes are smaller.
         if bound > torch.iinfo(torch.long).max // vocab_size:
-            codes, bound = codes.unique(return_inverse=True)[1], len(codes)
-        codes, bound = codes * vocab_size + words, bound * vocab_size
+            codes = codes.unique(return_inverse=True)[1]
+            bound = len(codes)
+        codes = codes * vocab_size + words
+        bound *= vocab_size
     ranked, order = codes.sort(stable=True)
-    return order, *ranked.unique_consecutive(return_inverse=True, return_counts=True)[1:]
+    _, groups, counts = ranked.unique_consecutive(return_inverse=True, return_counts=True)
+    return order, groups, counts
 
 
 class _SumRows(torch.autograd.Function):
@@ -110,19 +117,18 @@ class _SumRows(torch.autograd.Function):
     ) -> torch.Tensor:
         context.save_for_backward(index, counts, order)
         context.n = len(rows)
-        return F.embedding_bag(index, rows, counts.cumsum(0) - counts, mode="sum")
+        starts = counts.cumsum(0) - counts
+        return F.embedding_bag(index, rows, starts, mode="sum")
 
     @staticmethod
     def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         index, counts, order = context.saved_tensors
-        owners = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
+        # A row's gradient is the sum of those of all sums that it is in.
+        sums = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
         uses = index.bincount(minlength=context.n)
-        return (
-            F.embedding_bag(owners[order], gradient, uses.cumsum(0) - uses, mode="sum"),
-            None,
-            None,
-            None,
-        )
+        starts = uses.cumsum(0) - uses
+        row_gradient = F.embedding_bag(sums[order], gradient, starts, mode="sum")
+        return row_gradient, None, None, None  # the other arguments are integers
 
 
 class ConvTower(nn.Module):
@@ -152,28 +158,29 @@ class ConvTower(nn.Module):
         strides = strides or [2] * len(widths)
         kernels = kernels or [2 * stride - 1 for stride in strides]
         layers: list[nn.Module] = []
-        before = 3
+        channels = 3
         for width, depth, stride, kernel in zip(widths, depths, strides, kernels, strict=True):
-            layers.append(_convolution(before, width, kernel, stride))
+            layers.append(_convolution(channels, width, kernel, stride))
             layers += [_Residual(width, residual) for _ in range(depth)]
-            before = width
-        self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
+            channels = width
+        self.layers = nn.Sequential(*layers, _convolution(channels, features, 1, 1))
         self.projection = nn.Linear(features, embed_dim, bias=False)
         self.center = nn.BatchNorm1d(embed_dim, affine=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Encode normalized images (n, 3, image_size, image_size) to (n, embed_dim)."""
+        x = self.layers(images)
         # channels last, so that the gradient of the mean is as well
-        return self.center(
-            self.projection(self.layers(images).permute(0, 2, 3, 1).flatten(1, 2).mean(1))
-        )
+        pooled = x.permute(0, 2, 3, 1).flatten(1, 2).mean(1)
+        return self.center(self.projection(pooled))
 
 
-def _convolution(before: int, after: int, kernel: int, stride: int) -> nn.Sequential:
+def _convolution(inputs: int, outputs: int, kernel: int, stride: int) -> nn.Sequential:
+    # Squares that do not overlap divide the picture without a border.
     padding = kernel // 2 if kernel > stride else 0
     return nn.Sequential(
-        nn.Conv2d(before, after, kernel, stride, padding, bias=False),
-        nn.BatchNorm2d(after),
+        nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False),  # the norm has a bias
+        nn.BatchNorm2d(outputs),
         nn.ReLU(inplace=True),
     )
 

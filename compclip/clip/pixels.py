@@ -1,7 +1,6 @@
 """Convert image files to the pixels that a judge sees."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +18,7 @@ Box = tuple[float, float, float, float]
 
 Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
 
-FEW = 1 << 20  # numbers of the images that are resized together
+RESIZED_AT_ONCE = 1 << 20  # numbers (3 a pixel) of the images that are resized together
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
     "mode": "RGB",
@@ -41,14 +40,24 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
         half: half the square's side, as a multiple of the box's longer side.
     """
     x, y, width, height = box
+    image_width, image_height = size
     reach = int(max(width, height) * half)
-    column, row = int(x + width / 2), int(y + height / 2)
-    return (
-        max(0, column - reach),
-        max(0, row - reach),
-        min(size[0], column + reach),
-        min(size[1], row + reach),
-    )
+    column = int(x + width / 2)
+    row = int(y + height / 2)
+    left = max(0, column - reach)
+    top = max(0, row - reach)
+    right = min(image_width, column + reach)
+    bottom = min(image_height, row + reach)
+    return left, top, right, bottom
+
+
+def _resize_group(numbered: tuple[int, np.ndarray]) -> tuple[tuple[int, ...], int]:
+    """Return what neighbors that are resized together share: their shape and the number of their
+    batch.
+    """
+    row, pixels = numbered
+    images_at_once = max(1, RESIZED_AT_ONCE // pixels.size)
+    return pixels.shape, row // images_at_once
 
 
 def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tensor:
@@ -59,7 +68,8 @@ def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tens
         return images
     if len(images) == 1 and images.is_contiguous(memory_format=torch.channels_last):
         # With these strides, torch keeps the memory format of several images, and so the rounding.
-        images = images.as_strided(images.shape, (images.numel(), *images.stride()[1:]))
+        strides = (images.numel(), *images.stride()[1:])
+        images = images.as_strided(images.shape, strides)
     return F.interpolate(images, size, mode=mode, align_corners=False, antialias=True)
 
 
@@ -79,13 +89,18 @@ class Preprocess:
     """
 
     def __init__(self, cfg: dict[str, Any], crop: float | None) -> None:
-        self.cfg, self.crop = cfg, crop
+        self.cfg = cfg
+        self.crop = crop
         size = cfg["size"]
+        # height and width
         self.size: tuple[int, int] = (size, size) if isinstance(size, int) else (size[0], size[1])
-        mean, std = np.array(cfg["mean"]), np.array(cfg["std"])
+        mean = np.array(cfg["mean"])
+        std = np.array(cfg["std"])
+        # (pixel / 255 - mean) / std = pixel * scale + shift
         # For a row of an image, colors interleaved as in memory: (width * 3,).
-        self.scale = torch.tensor(np.tile(1 / (255 * std), self.size[1]), dtype=torch.float32)
-        self.shift = torch.tensor(np.tile(-mean / std, self.size[1]), dtype=torch.float32)
+        width = self.size[1]
+        self.scale = torch.tensor(np.tile(1 / (255 * std), width), dtype=torch.float32)
+        self.shift = torch.tensor(np.tile(-mean / std, width), dtype=torch.float32)
 
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not
@@ -93,10 +108,8 @@ class Preprocess:
         """
         result = np.empty((len(items), *self.size, 3), np.uint8)
         decoded = ((row, self._decode(*item)) for row, item in enumerate(items))
-        # Neighbors of equal size are resized together, as long as they have few pixels.
-        for (shape, _), group in groupby(
-            decoded, lambda at: (at[1].shape, at[0] // max(1, FEW // at[1].size))
-        ):
+        # Groups are read one after the other, so that only one is in memory.
+        for (shape, _), group in groupby(decoded, _resize_group):
             rows, images = zip(*group, strict=True)
             try:
                 result[[*rows]] = self._fit(np.stack(images))
@@ -122,30 +135,40 @@ class Preprocess:
     def _fit(self, images: np.ndarray) -> np.ndarray:
         """Resize and crop images, (n, height, width, 3), to ``size``."""
         _, height, width, _ = images.shape
-        by = (
-            "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"
-        )  # open_clip uses these two
+        is_square = self.size[0] == self.size[1]
+        # whether torch resizes the sides in the order in which Pillow does
         same_order = height < 2 * width or width <= self.size[1]
-        if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
-            transform = (
-                open_clip().transform
-            )  # without its last two steps, which make a tensor and normalize it
-            steps = transform.image_transform_v2(
-                transform.PreprocessCfg(**self.cfg), is_train=False
-            ).transforms[:-2]
-            fitted = (
-                reduce(lambda of, step: step(of), steps, Image.fromarray(image)) for image in images
-            )
-            return np.stack([*map(np.asarray, fitted)])
-        long = int(self.size[0] * max(height, width) / min(height, width))
-        to = (self.size[0], long) if height <= width else (long, self.size[0])
-        pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
-        top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
-        return (
-            pixels[:, :, top : top + self.size[0], left : left + self.size[1]]
-            .permute(0, 2, 3, 1)
-            .numpy()
-        )
+        if self.cfg["resize_mode"] == "shortest" and is_square and same_order:
+            return self._fit_by_torch(images)
+        return self._fit_by_pillow(images)
+
+    def _fit_by_pillow(self, images: np.ndarray) -> np.ndarray:
+        library = open_clip().transform
+        cfg = library.PreprocessCfg(**self.cfg)
+        # without its last two steps, which make a tensor and normalize it
+        steps = library.image_transform_v2(cfg, is_train=False).transforms[:-2]
+        fitted = []
+        for pixels in images:
+            image = Image.fromarray(pixels)
+            for step in steps:
+                image = step(image)
+            fitted.append(np.asarray(image))
+        return np.stack(fitted)
+
+    def _fit_by_torch(self, images: np.ndarray) -> np.ndarray:
+        _, height, width, _ = images.shape
+        side = self.size[0]
+        shorter = min(height, width)
+        resized_height = int(side * height / shorter)
+        resized_width = int(side * width / shorter)
+        is_bilinear = self.cfg["interpolation"] == "bilinear"
+        mode = "bilinear" if is_bilinear else "bicubic"  # open_clip has only these two
+        pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
+        resized = resize(pixels, (resized_height, resized_width), mode)
+        top = round((resized_height - side) / 2)
+        left = round((resized_width - side) / 2)
+        cropped = resized[:, :, top : top + side, left : left + side]
+        return cropped.permute(0, 2, 3, 1).numpy()
 
     def floats(
         self,
@@ -158,8 +181,11 @@ class Preprocess:
 
         ``change`` maps the bytes as floats to others of the same shape.
         """
-        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device).float()
+        # torch takes no arrays with negative strides, and warns of arrays that cannot be written.
+        images = np.require(images, requirements=["C", "W"])
+        pixels = torch.from_numpy(images).to(device).float()
         if change is not None:
             pixels = change(pixels)
-        rows = pixels.flatten(2).mul_(self.scale.to(device)).add_(self.shift.to(device))
+        rows = pixels.flatten(2)
+        rows = rows.mul_(self.scale.to(device)).add_(self.shift.to(device))
         return rows.view(pixels.shape).permute(0, 3, 1, 2)

@@ -5,7 +5,7 @@ highest id. So a caption truncated after its end token has the same feature as i
 except for rounding.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -23,18 +23,22 @@ def causal_tower(model: Any) -> Any | None:
     architectures.
     """
     tower = getattr(model, "text", model)
-    if isinstance(tower, WordTower):
+    if isinstance(tower, WordTower):  # before the import of open_clip, which takes seconds
         return None
     library = open_clip()
+    # Exact types: a subclass may read a caption otherwise.
     if type(tower) is library.model.CLIP:
-        return tower if tower.attn_mask is not None and tower.text_pool_type == "argmax" else None
-    if (
-        type(tower) is not library.transformer.TextTransformer
-        or tower.cls_emb is not None
-        or tower.output_tokens
-    ):
+        pooling = tower.text_pool_type
+    elif type(tower) is library.transformer.TextTransformer:
+        # CoCa's tower appends a token to every caption and returns the outputs of all tokens.
+        if tower.cls_emb is not None or tower.output_tokens:
+            return None
+        pooling = tower.pool_type
+    else:
         return None
-    return tower if tower.attn_mask is not None and tower.pool_type == "argmax" else None
+    # open_clip finds the end token as the highest id.
+    is_causal = tower.attn_mask is not None and pooling == "argmax"
+    return tower if is_causal else None
 
 
 def lengths(ids: torch.Tensor) -> torch.Tensor:
@@ -46,22 +50,25 @@ def embed(tower: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return the input of the transformer, (n, length, width), for ids (n, length) no longer than
     the context.
     """
+    return _embed_at(tower, ids, slice(ids.shape[1]))
+
+
+def _embed_at(tower: Any, ids: torch.Tensor, positions: slice | torch.Tensor) -> torch.Tensor:
     dtype = tower.transformer.get_cast_dtype()
-    return tower.token_embedding(ids).to(dtype) + tower.positional_embedding[: ids.shape[1]].to(
-        dtype
-    )
+    positional = tower.positional_embedding[positions].to(dtype)
+    return tower.token_embedding(ids).to(dtype) + positional
 
 
 def mask(tower: Any, x: torch.Tensor) -> torch.Tensor:
+    """Return the causal mask for the transformer's input x (n, length, width)."""
     return tower.attn_mask[: x.shape[1], : x.shape[1]]
 
 
 def pool(tower: Any, x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Return features (n, d), not normalized, for the transformer's output x (n, length, width)."""
-    return projected(
-        open_clip().transformer.text_global_pool(tower.ln_final(x), ids, "argmax"),
-        tower.text_projection,
-    )
+    normed = tower.ln_final(x)
+    end_tokens = open_clip().transformer.text_global_pool(normed, ids, "argmax")
+    return projected(end_tokens, tower.text_projection)
 
 
 def projected(x: torch.Tensor, projection: nn.Module | torch.Tensor | None) -> torch.Tensor:
@@ -79,7 +86,8 @@ def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
     if tower is None:
         return model.encode_text(ids)
     x = embed(tower, ids)
-    return pool(tower, tower.transformer(x, attn_mask=mask(tower, x)), ids)
+    x = tower.transformer(x, attn_mask=mask(tower, x))
+    return pool(tower, x, ids)
 
 
 def encode_texts(model: Any, ids: torch.Tensor) -> torch.Tensor:
@@ -90,7 +98,8 @@ def encode_texts(model: Any, ids: torch.Tensor) -> torch.Tensor:
         return encode(model, ids)
     counts = lengths(ids)
     order = counts.argsort(stable=True)  # a different order changes floating-point rounding
-    return encode(model, ids[order, : int(counts.max())])[order.argsort()]
+    truncated = ids[order, : int(counts.max())]
+    return encode(model, truncated)[order.argsort()]
 
 
 def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -102,63 +111,75 @@ def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.T
     if causal_tower(model) is None:
         return [(torch.arange(len(ids)), ids)]
     context = ids.shape[1]
-    ends = torch.tensor([*(length for length in LENGTHS if length < context), context])
-    groups = torch.bucketize(lengths(ids), ends)  # a group includes its end
-    rows_of = [(groups == k).nonzero()[:, 0] for k in range(len(ends))]
-    return [(rows, ids[rows, :end]) for rows, end in zip(rows_of, ends.tolist(), strict=True)]
+    ends = [length for length in LENGTHS if length < context] + [context]
+    number = torch.bucketize(lengths(ids), torch.tensor(ends))  # a group includes its end
+    groups = []
+    for k, end in enumerate(ends):
+        rows = (number == k).nonzero()[:, 0]
+        groups.append((rows, ids[rows, :end]))
+    return groups
 
 
 def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return (k, n, d) features, as ``encode_texts`` does, of n families of k texts with common
     beginnings.
 
-    ``ids`` are (k, n, context length).
-    A ``causal_tower`` computes what a text shares with the first of its family only once: the first
-    text is followed by the remainders of the others. Each token keeps the position in its text and
-    attends only to that text. The result is equal except for rounding. Other towers read all texts
-    separately.
+    ``ids`` are (k, n, context length). A ``causal_tower`` computes what a text shares with the
+    first of its family only once: the first text is followed by the remainders of the others. Each
+    token keeps the position in its text and attends only to that text. The result is equal except
+    for rounding. Other towers read all texts separately.
     """
     tower = causal_tower(model)
     if tower is None or len(ids) == 1:
         return encode_texts(model, ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
-    text, place, shared, ends = _pack(ids)
+    packed = _pack(ids)
     # Slots after the end of the last text are not read.
-    known = place.clamp(max=ids.shape[2] - 1)
+    positions = packed.position.clamp(max=ids.shape[2] - 1)
     family = torch.arange(ids.shape[1], device=ids.device)[:, None]
-    dtype = tower.transformer.get_cast_dtype()
-    x = tower.token_embedding(ids[text, family, known]).to(dtype) + tower.positional_embedding[
-        known
-    ].to(dtype)
+    x = _embed_at(tower, ids[packed.text, family, positions], positions)
+    # torch takes a mask for each head of each row.
     heads = tower.transformer.resblocks[0].attn.num_heads
-    unseen = _family_mask(text, place, shared, dtype).repeat_interleave(heads, dim=0)
-    x = tower.transformer(x, attn_mask=unseen)
-    return projected(tower.ln_final(x[family.T, ends]), tower.text_projection)
+    unseen = _family_mask(packed, tower.transformer.get_cast_dtype())
+    x = tower.transformer(x, attn_mask=unseen.repeat_interleave(heads, dim=0))
+    end_tokens = x[family.T, packed.ends]
+    return projected(tower.ln_final(end_tokens), tower.text_projection)
 
 
-def _pack(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Pack the texts of each family into one row.
+class _Packed(NamedTuple):
+    """The texts of n families, each family in one row of slots."""
 
-    Returns the text, the position in it and the length of its shared beginning for each slot, (n,
-    slots) each, and the slot of each text's end token, (k, n).
-    """
+    text: torch.Tensor  # (n, slots), number of the text in its family
+    position: torch.Tensor  # (n, slots), in the text
+    shared: torch.Tensor  # (n, slots), tokens that the text shares with the first
+    ends: torch.Tensor  # (k, n), slot of each text's end token
+
+
+def _pack(ids: torch.Tensor) -> _Packed:
+    """Pack the texts of each family into one row: the first, then the remainders of the others."""
     counts = lengths(ids.flatten(0, 1)).view(ids.shape[:2])
+    equal_tokens = (ids == ids[0]).cumprod(dim=-1).sum(dim=-1)
     # Texts do not share their end tokens.
-    fork = torch.minimum((ids == ids[0]).cumprod(dim=-1).sum(dim=-1), counts - 1)
-    fork[0] = 0
-    sizes = counts - fork
+    shared = torch.minimum(equal_tokens, counts - 1)
+    shared[0] = 0  # The first text is whole.
+    sizes = counts - shared
     starts = sizes.cumsum(dim=0) - sizes
-    slot = torch.arange(int(sizes.sum(dim=0).max()), device=ids.device)
+    slots = int(sizes.sum(dim=0).max())
+    slot = torch.arange(slots, device=ids.device)
+    # A slot belongs to the last text that starts at or before it.
     text = (slot >= starts[..., None]).sum(dim=0) - 1
-    shared = fork.T.gather(1, text)
-    return text, slot - starts.T.gather(1, text) + shared, shared, starts + sizes - 1
+    shared_at = shared.T.gather(1, text)
+    position = slot - starts.T.gather(1, text) + shared_at
+    return _Packed(text, position, shared_at, ends=starts + sizes - 1)
 
 
-def _family_mask(
-    text: torch.Tensor, place: torch.Tensor, shared: torch.Tensor, dtype: torch.dtype
-) -> torch.Tensor:
+def _family_mask(packed: _Packed, dtype: torch.dtype) -> torch.Tensor:
     """Return (n, slots, slots): 0 where a slot attends to another, else minus infinity."""
-    within = (text[:, :, None] == text[:, None]) & (place[:, :, None] >= place[:, None])
-    before = (text[:, None] == 0) & (place[:, None] < shared[:, :, None])
-    return torch.zeros(within.shape, dtype=dtype, device=text.device).masked_fill_(
-        ~(within | before), float("-inf")
-    )
+    text = packed.text
+    position = packed.position
+    same_text = text[:, :, None] == text[:, None]
+    is_earlier = position[:, :, None] >= position[:, None]
+    # the beginning that a text shares with the first one, and which only that has
+    is_shared = (text[:, None] == 0) & (position[:, None] < packed.shared[:, :, None])
+    attends = (same_text & is_earlier) | is_shared
+    zeros = torch.zeros(attends.shape, dtype=dtype, device=text.device)
+    return zeros.masked_fill_(~attends, float("-inf"))

@@ -2,10 +2,10 @@
 tokenizers.
 """
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from compclip.core.errors import UserError
 from compclip.core.foreign import model_folder
 from compclip.core.log import log
 
+# A word with at most one apostrophe inside, or a single punctuation mark.
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
-PAD, UNKNOWN, END = 0, 1, 2
+PAD, UNKNOWN, END = 0, 1, 2  # positions in SPECIAL
 SPECIAL = ("<pad>", "<unknown>", "<end>")
 DEFAULT_LENGTH = 77  # open_clip's default
 TOKENIZED_AT_ONCE = 10_000  # captions tokenized together in the search for truncated ones
@@ -36,8 +37,13 @@ def make_vocabulary(captions: Iterable[str]) -> list[str]:
     """Return the special tokens, then the words that occur more than once, most frequent first
     (ties by name).
     """
-    counts = Counter(word for caption in captions for word in WORD.findall(clean(caption)))
-    return [*SPECIAL, *sorted((w for w in counts if counts[w] > 1), key=lambda w: (-counts[w], w))]
+    counts: Counter[str] = Counter()
+    for caption in captions:
+        counts.update(WORD.findall(clean(caption)))
+    # Words that occur once train the embedding of unknown words.
+    frequent = [word for word in counts if counts[word] > 1]
+    frequent.sort(key=lambda word: (-counts[word], word))
+    return [*SPECIAL, *frequent]
 
 
 class WordTokenizer:
@@ -51,11 +57,14 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        rows, get = [], self.ids.get
+        rows = []
         for text in texts:
-            ids = [get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
-            rows.append(ids + [END] + [PAD] * (length - 1 - len(ids)))
-        return torch.from_numpy(np.array(rows, np.int64).reshape(len(rows), length))
+            words = WORD.findall(text)[: length - 1]  # one position is for the end token
+            row = [self.ids.get(word, UNKNOWN) for word in words] + [END]
+            rows.append(row + [PAD] * (length - len(row)))
+        # Without texts, the array would have one dimension.
+        ids = np.array(rows, np.int64).reshape(len(rows), length)
+        return torch.from_numpy(ids)
 
 
 def get_tokenizer(
@@ -74,27 +83,30 @@ def get_tokenizer(
     check_model_cfg(model_cfg)
     text_cfg = model_cfg["text_cfg"]
     length = text_cfg.get("context_length", DEFAULT_LENGTH)
-    if "tower" in text_cfg:
+    if "tower" in text_cfg:  # one of this project, with the words of its training captions
         assert vocabulary is not None
         return WordTokenizer(vocabulary, length)
     kwargs = text_cfg.get("tokenizer_kwargs") or {}
-    place = files or text_cfg.get("hf_tokenizer_name")
+    source = files or text_cfg.get("hf_tokenizer_name")
     try:
-        if not place:
+        if not source:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
-        folder = str(model_folder(str(place), list(TOKENIZER_FILES)))
-        kwargs = {
+        # Downloaded and checked first, since transformers would run code that it finds there.
+        folder = model_folder(str(source), list(TOKENIZER_FILES))
+        return open_clip().tokenizer.HFTokenizer(
+            str(folder),
+            trust_remote_code=False,
             **kwargs,
-            "context_length": length,
-            "tokenizer_mode": text_cfg.get("tokenizer_mode"),
-        }
-        return open_clip().tokenizer.HFTokenizer(folder, trust_remote_code=False, **kwargs)
+            context_length=length,
+            tokenizer_mode=text_cfg.get("tokenizer_mode"),
+        )
     except UserError:
         raise
     except Exception as error:  # damaged files can raise almost any exception
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        message = " ".join(str(error).split())[:200]
+        reason = f"{type(error).__name__}: {message}"
         raise UserError(
-            f"judge.model: {place or 'its config'}: no readable tokenizer ({reason}); get it again"
+            f"judge.model: {source or 'its config'}: no readable tokenizer ({reason}); get it again"
         ) from error
 
 
@@ -107,28 +119,36 @@ def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
 
 def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> np.ndarray:
     """Return (n,): whether each caption is truncated in its ``ids`` (n, length)."""
-    blank = tokenizer([""], context_length=ids.shape[1])
-    # Some tokenizers end every row with the same token; a caption whose next-to-last place is empty
-    # too fits, so only few captions must be tokenized again, with one more place.
-    rows = (ids != blank)[:, -2:].any(dim=1).nonzero()[:, 0].tolist()
+    is_used = _is_used(tokenizer, ids)
+    # Some tokenizers end every row with the same token; a caption whose next-to-last position is
+    # empty too fits, so only few captions must be tokenized again, with one more position.
+    rows = is_used[:, -2:].any(dim=1).nonzero()[:, 0].tolist()
     result = np.zeros(len(captions), bool)
     if rows:
-        length = ids.shape[1] + 1
-        longer = tokenizer([clean(captions[row]) for row in rows], context_length=length)
-        used = (longer != tokenizer([""], context_length=length)).sum(dim=1)
-        result[rows] = (used > (ids[rows] != blank).sum(dim=1)).numpy()
+        candidates = [clean(captions[row]) for row in rows]
+        longer = tokenizer(candidates, context_length=ids.shape[1] + 1)
+        # A truncated caption uses the further position, too.
+        needed = _is_used(tokenizer, longer).sum(dim=1)
+        result[rows] = (needed > is_used[rows].sum(dim=1)).numpy()
     return result
+
+
+def _is_used(tokenizer: Tokenizer, ids: torch.Tensor) -> torch.Tensor:
+    """Return (n, length): where rows of ids differ from those of an empty caption."""
+    return ids != tokenizer([""], context_length=ids.shape[1])
 
 
 def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     """Return the captions that have more tokens than the model reads; they are truncated before
     their end token.
     """
-    distinct = iter(dict.fromkeys(captions))
+    distinct = list(dict.fromkeys(captions))
     result: set[str] = set()
-    while batch := list(islice(distinct, TOKENIZED_AT_ONCE)):
-        is_cut = find_cut(tokenizer, batch, tokenize(tokenizer, batch))
-        result.update(text for text, cut in zip(batch, is_cut, strict=True) if cut)
+    for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
+        batch = distinct[start : start + TOKENIZED_AT_ONCE]
+        ids = tokenize(tokenizer, batch)
+        is_cut = find_cut(tokenizer, batch, ids)
+        result.update(itertools.compress(batch, is_cut))
     return result
 
 

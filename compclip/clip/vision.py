@@ -21,6 +21,7 @@ def import_torchvision() -> None:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
+        # The failed import has left some modules, which the next one would use.
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
         library = torch.library.Library("torchvision", "FRAGMENT")

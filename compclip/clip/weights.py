@@ -48,15 +48,16 @@ def find_weights(name: str) -> Path:
     """Return the path of a weights file: a path, or ``package:file`` inside an installed package
     (not imported).
     """
-    package, colon, inside = name.partition(":")
+    package, colon, file = name.partition(":")
     path = Path(name)
-    if colon and not path.exists():
+    if colon and not path.exists():  # A path may contain a colon, too.
+        # find_spec would import the parents of a dotted name.
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
             raise UserError(
                 f"{name}: package {package!r} is not installed; install it, or give a path"
             )
-        path = Path(spec.submodule_search_locations[0]) / inside
+        path = Path(spec.submodule_search_locations[0]) / file
     require(path.is_file(), name, f"no such weights file ({path.name})")
     return path
 
@@ -71,6 +72,7 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
             if path.suffix == ".safetensors":
                 state = safetensors.torch.load_file(path)
             else:
+                # weights_only, since a pickle can run any code
                 state = open_clip().factory.load_state_dict(str(path), weights_only=True)
     except (OSError, UserError):
         raise
@@ -79,18 +81,19 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
         raise UserError(
             f"{name}: not a readable weights file ({_reason(error)}); {remedy}"
         ) from error
-    by_name = isinstance(state, Mapping) and all(
+    is_state_dict = isinstance(state, Mapping) and all(
         isinstance(value, torch.Tensor) for value in state.values()
     )
-    require(by_name, name, "must hold tensors by name (a state dict)")
+    require(is_state_dict, name, "must hold tensors by name (a state dict)")
     return dict(state)
 
 
 def _reason(error: Exception) -> str:
     """Return why torch refuses a file, without its advice to load it unsafely."""
     text = " ".join(str(error).split())
-    if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
-        return f"it would build {built[1]}"
+    refused = re.search(r"GLOBAL (\S+) was not an allowed", text)
+    if refused:
+        return f"it would build {refused[1]}"
     return textwrap.shorten(f"{type(error).__name__}: {text}", 200, placeholder=" …")
 
 
@@ -107,22 +110,23 @@ def read_renames(path: str | Path) -> Table:
 
 
 def rename(
-    names: Sequence[str], table: Table, where: str | Path = "rename table"
+    names: Sequence[str], table: Table, source: str | Path = "rename table"
 ) -> dict[str, str]:
     """Return new names by old ones, to which every row of the table is applied in order."""
-    old_of: dict[str, str] = {}
+    old_names: dict[str, str] = {}
     for old in names:
         new = old
         for pattern, replacement in table:
             new = pattern.sub(replacement, new)
-        if new in old_of:
-            raise UserError(f"{where}: {old_of[new]} and {old} both become {new}")
-        old_of[new] = old
-    return {old: new for new, old in old_of.items()}
+        # Otherwise one of the two would be lost silently.
+        if new in old_names:
+            raise UserError(f"{source}: {old_names[new]} and {old} both become {new}")
+        old_names[new] = old
+    return {old: new for new, old in old_names.items()}
 
 
-def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
-    """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors,
+def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], source: str) -> list[str]:
+    """Load ``weights`` of file ``source`` into ``module``; return the names of unused tensors,
     sorted.
 
     Batch norms' counters of batches may be missing, because they are not used.
@@ -131,12 +135,17 @@ def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: 
     missing = [
         name for name in state if name not in weights and not name.endswith("num_batches_tracked")
     ]
-    names = f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
-    remedy = "use the weights of this model, or correct `rename`"
-    require(not missing, where, f"lacks {len(missing)} tensors of the tower ({names})", remedy)
+    if missing:
+        names = ", ".join(missing[:3])
+        if len(missing) > 3:
+            names += ", …"
+        fault = f"lacks {len(missing)} tensors of the tower ({names})"
+        raise UserError(f"{source}: {fault}; use the weights of this model, or correct `rename`")
+    # torch's own errors name each tensor in a line of its own, but no file.
     for name in state.keys() & weights.keys():
-        shape, own = tuple(weights[name].shape), tuple(state[name].shape)
-        require(shape == own, where, f"{name} is {shape}, but the tower's is {own}")
+        shape = tuple(weights[name].shape)
+        expected = tuple(state[name].shape)
+        require(shape == expected, source, f"{name} is {shape}, but the tower's is {expected}")
     module.load_state_dict({name: weights.get(name, tensor) for name, tensor in state.items()})
     return sorted(set(weights) - set(state))
 
@@ -145,19 +154,16 @@ def native_names(state: Mapping[str, torch.Tensor], path: Path) -> dict[str, tor
     """Return ``state`` by OpenAI's names if ``path`` is a published judge or OpenAI's file, else
     None.
     """
-    frozen = [
-        int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))
-    ]
-    if not frozen:
+    matches = [re.match(r"transformer_frozen\.(\d+)\.", name) for name in state]
+    frozen_blocks = [int(match[1]) for match in matches if match]
+    if not frozen_blocks:
         weights = {name: tensor for name, tensor in state.items() if name not in NOT_WEIGHTS}
         return weights if len(weights) < len(state) else None
-    names = {
-        **_PUBLISHED,
-        r"^transformer_last_block\.": f"transformer.resblocks.{max(frozen) + 1}.",
-    }
-    new_names = rename(
-        list(state), [(re.compile(pattern), new) for pattern, new in names.items()], path
-    )
+    # A published judge trains the last block alone, which follows the frozen ones.
+    last_block = max(frozen_blocks) + 1
+    patterns = {**_PUBLISHED, r"^transformer_last_block\.": f"transformer.resblocks.{last_block}."}
+    table = [(re.compile(pattern), new) for pattern, new in patterns.items()]
+    new_names = rename(list(state), table, path)
     return {new_names[old]: tensor for old, tensor in state.items()}
 
 
@@ -165,19 +171,21 @@ def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
     """Load a weights file into open_clip model ``name``; UserError if it does not fit or is
     broken.
     """
-    state, parameters = read_weights(str(path)), dict(model.named_parameters())
+    state = read_weights(str(path))
+    parameters = dict(model.named_parameters())
     native = native_names(state, path)
-    # open_clip would silently resize them.
-    for key in (
-        {"positional_embedding", "text.positional_embedding"} & parameters.keys() & state.keys()
-    ):
-        n, own = len(state[key]), len(parameters[key])
-        fault = f"reads {n} positions of a caption, but {name} has {own}"
-        remedy = (
-            "give a model config with that text_cfg.context_length (for a judge's weights, "
-            "the model.json next to"
-        )
-        require(n == own, path, fault, f"{remedy} them)")
+    for key in ("positional_embedding", "text.positional_embedding"):
+        if key not in state or key not in parameters:
+            continue
+        length = len(state[key])
+        expected = len(parameters[key])
+        # open_clip would silently resize them.
+        if length != expected:
+            raise UserError(
+                f"{path}: reads {length} positions of a caption, but {name} has {expected}; give a "
+                "model config with that text_cfg.context_length (for a judge's weights, the "
+                "model.json next to them)"
+            )
     try:
         if native:
             model.load_state_dict(native)
@@ -197,8 +205,9 @@ def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
     require(architecture == tower.model, "judge.tower.model", fault)
     assert isinstance(trunk, nn.Module)
     weights = read_weights(tower.weights)
-    names = rename(list(weights), read_renames(tower.rename) if tower.rename else [])
-    unused = load_tensors(
-        trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights
-    )
-    return [old for old in sorted(weights) if names[old] in unused]
+    table = read_renames(tower.rename) if tower.rename else []
+    new_names = rename(list(weights), table)
+    renamed = {new_names[old]: tensor for old, tensor in weights.items()}
+    unused = load_tensors(trunk, renamed, tower.weights)
+    # by the names in the file, which the user knows
+    return [old for old in sorted(weights) if new_names[old] in unused]

@@ -1,4 +1,4 @@
-"""Change the light, colors, size and place of training images, so that a judge reads images of
+"""Change the light, colors, size and position of training images, so that a judge reads images of
 other styles.
 
 A judge that has seen only one style takes a darker or smaller image for another bird. Hue never
@@ -21,15 +21,15 @@ LIGHT = (0.8, 1.12)
 CONTRAST = (0.83, 1.1)
 GAMMA = (0.85, 1.25)
 SATURATION = (0.82, 1.1)
-PLACE = 0.08  # largest shift to either side, in sides of the image
-UNMOVED = 0.1  # fraction of the images that keep size and place, and so their sharpness
+MAX_SHIFT = 0.08  # to either side, in sides of the image
+UNMOVED = 0.1  # fraction of the images that keep size and position, so that some stay sharp
 NOISE = 8.0  # largest standard deviation of noise, of 255
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
 # Fractions of the steps before the first change and until the changes are complete. A judge that
 # starts with changed images learns colors and parts much more slowly.
 START, FULL = 0.3, 0.5
 MAX = 255.0
-LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
+LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, by ITU-R BT.601
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,20 @@ class Changes:
     gamma: torch.Tensor
     saturation: torch.Tensor
     noise: torch.Tensor
-    grain: int
+    grain: int  # a seed, equal for all n images
 
     def each(self, convert: Callable[[torch.Tensor], torch.Tensor]) -> "Changes":
         """Return the changes with all tensors converted."""
-        values = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != "grain"
-        }
-        return Changes(**{name: convert(value) for name, value in values.items()}, grain=self.grain)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        grain = values.pop("grain")
+        converted = {name: convert(tensor) for name, tensor in values.items()}
+        return Changes(**converted, grain=grain)
 
 
 def strength_at(step: int, steps: int) -> float:
     """Return how strong changes are at ``step`` (from 0) of ``steps``: 0 (none) to 1."""
-    return min(1.0, max(0.0, (step / steps - START) / (FULL - START)))
+    progress = (step / steps - START) / (FULL - START)
+    return min(1.0, max(0.0, progress))
 
 
 def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> Changes:
@@ -76,15 +77,23 @@ def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> 
         return low + (high - low) * torch.rand(n, generator=generator)
 
     def factor(bounds: tuple[float, float]) -> torch.Tensor:
-        return (strength * uniform(math.log(bounds[0]), math.log(bounds[1]))).exp()
+        low, high = bounds
+        return (strength * uniform(math.log(low), math.log(high))).exp()
 
-    moved = uniform(0, 1) >= UNMOVED
+    # The order of the draws decides every judge's weights: keep it.
+    is_moved = uniform(0, 1) >= UNMOVED
     other_view = torch.randint(VIEWS, (n,), generator=generator)
+    is_other = uniform(0, 1) < strength
+
+    def shift() -> torch.Tensor:
+        return torch.where(is_moved, strength * uniform(-MAX_SHIFT, MAX_SHIFT), 0.0)
+
+    # Python evaluates these arguments, and so draws them, from top to bottom.
     return Changes(
-        view=torch.where(uniform(0, 1) < strength, other_view, 0),
-        size=torch.where(moved, factor(SIZE), 1.0),
-        right=torch.where(moved, strength * uniform(-PLACE, PLACE), 0.0),
-        down=torch.where(moved, strength * uniform(-PLACE, PLACE), 0.0),
+        view=torch.where(is_other, other_view, 0),
+        size=torch.where(is_moved, factor(SIZE), 1.0),
+        right=shift(),
+        down=shift(),
         light=factor(LIGHT),
         contrast=factor(CONTRAST),
         gamma=factor(GAMMA),
@@ -97,52 +106,57 @@ def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> 
 def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     """Return changed images, (n, height, width, 3) from 0 to 255, of the same shape and range.
 
-    First size and place change, around the center, with the border continued outward. Then light,
-    contrast and gamma change the gray value of each pixel, and saturation how far its colors lie
-    from it. So a hue stays, unless a color leaves the range and is limited to it. At last, gray
+    First size and position change, around the center, with the border continued outward. Then
+    light, contrast and gamma change the gray value of each pixel, and saturation how far its colors
+    lie from it. So a hue stays, unless a color leaves the range and is limited to it. At last, gray
     noise is added.
     """
     # Each image gets its own multiple of one pattern: noise for each image would cost more than all
     # other changes.
     generator = torch.Generator().manual_seed(changes.grain)
+    # Drawn on the CPU, because a GPU's generator gives other numbers.
     pattern = torch.randn(pixels.shape[1:3], generator=generator).to(pixels.device)
-    noise = changes.noise[:, None, None] * pattern
+    noise = _per_image(changes.noise) * pattern
     return _tone(_move(pixels, changes), changes, noise)
+
+
+def _per_image(values: torch.Tensor) -> torch.Tensor:
+    """Return ``values`` (n,) in the form (n, 1, 1), which applies to all pixels of an image."""
+    return values[:, None, None]
 
 
 def _move(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     height, width = pixels.shape[1:3]
-    # The place in the image that each row and column of the result shows. Without rotation, rows do
+    # The point in the image that each row and column of the result shows. Without rotation, rows do
     # not depend on columns, which costs a quarter of ``F.affine_grid``.
-    columns = _places(width, changes.right, changes.size)[:, None, :].expand(-1, height, -1)
-    rows = _places(height, changes.down, changes.size)[:, :, None].expand(-1, -1, width)
+    x = _sampling_points(width, changes.right, changes.size)
+    y = _sampling_points(height, changes.down, changes.size)
+    columns = x[:, None, :].expand(-1, height, -1)
+    rows = y[:, :, None].expand(-1, -1, width)
     grid = torch.stack([columns, rows], dim=-1)
-    moved = F.grid_sample(
-        pixels.permute(0, 3, 1, 2), grid, padding_mode="border", align_corners=False
-    )
+    channels_first = pixels.permute(0, 3, 1, 2)
+    moved = F.grid_sample(channels_first, grid, padding_mode="border", align_corners=False)
     return moved.permute(0, 2, 3, 1).contiguous()
 
 
-def _places(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+def _sampling_points(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
     """Return (n, length) coordinates of ``F.grid_sample``, from -1 to 1 at the ends of a side."""
     centers = (2 * torch.arange(length, device=size.device) + 1) / length - 1
+    # A side has length 2 in these coordinates, and 1 in those of the shift.
     return (centers - 2 * shift[:, None]) / size[:, None]
 
 
 def _tone(pixels: torch.Tensor, changes: Changes, noise: torch.Tensor) -> torch.Tensor:
-    light, contrast, gamma, saturation = (
-        values[:, None, None]
-        for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
-    )
+    light = _per_image(changes.light)
+    contrast = _per_image(changes.contrast)
     gray = pixels @ torch.tensor(LUMINANCE, device=pixels.device)
     mean = gray.mean(dim=(1, 2), keepdim=True)
+    # at least 1, because the strength below divides by it
     toned = (light * (mean + contrast * (gray - mean))).clamp_(1, MAX)
     # Gamma acts on the gray value: a power of each color by itself would change hues.
-    curved = (toned / MAX).pow_(gamma).mul_(MAX)
+    curved = (toned / MAX).pow_(_per_image(changes.gamma)).mul_(MAX)
     # How far a pixel's colors lie from its gray value changes with the light, too.
-    strength = saturation * light * contrast * (curved / toned)
-    return (
-        (pixels * strength[..., None])
-        .add_((curved - strength * gray + noise)[..., None])
-        .clamp_(0, MAX)
-    )
+    strength = _per_image(changes.saturation) * light * contrast * (curved / toned)
+    # new color = curved + strength * (color - gray) + noise
+    offset = curved - strength * gray + noise
+    return (pixels * strength[..., None]).add_(offset[..., None]).clamp_(0, MAX)

@@ -98,9 +98,10 @@ class JudgeConfig(Training):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        if self.seeds and len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"duplicate seed in {self.seeds}; remove one")
-        if self.seeds and len(self.seeds) > 1 and self.epochs == 0:
+        seeds = self.seeds or []
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(f"duplicate seed in {seeds}; remove one")
+        if len(seeds) > 1 and self.epochs == 0:
             raise ValueError("without training (epochs: 0) all judges are equal; remove seeds")
         return self
 

@@ -24,16 +24,16 @@ from compclip.judge.parallel import Group
 # Maps row numbers, and the changes of images if there are any, to features (n, d), not normalized.
 Features = Callable[..., torch.Tensor]
 
-ITEMS_AT_ONCE = (
-    64  # images that are read together, or images or captions that a frozen part encodes together
-)
+# Images that are read together, or images or captions that a frozen part encodes together.
+ITEMS_AT_ONCE = 64
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
     """Return the features of captions, given as ids (n, length), by the whole text tower."""
 
     def features(rows: np.ndarray) -> torch.Tensor:
-        return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device))
+        chosen = ids[torch.from_numpy(rows)].to(judge.device)
+        return text_tower.encode_texts(judge.model, chosen)
 
     return features
 
@@ -46,9 +46,12 @@ class Feed:
     def __init__(
         self, judge: Judge, config: Training, folder: Path, group: Group, seed: int = 0
     ) -> None:
-        self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
+        self.judge = judge
+        self.folder = folder
+        self.group = group
+        self.precision = config.precision
         self.seed = seed  # of the views of images
-        # Without training, each item is encoded only once.
+        # Without training, each item is encoded only once, so keeping activations saves nothing.
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
 
@@ -60,61 +63,11 @@ class Feed:
         part, which encodes each image only once, it keeps ``VIEWS`` of each image, and the changes
         select one.
         """
-        judge, cut = self.judge, self.image_cut
-        views = VIEWS if augment and cut else 1
-
-        def below(pixels: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
-            if not cut:
-                return torch.from_numpy(pixels)
-            with torch.inference_mode(), autocast(self.precision, judge.device):
-                x = cut.below(self._floats(pixels, changes))
-            # channels last, which is faster for convolutions
-            return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
-
-        def with_views(batch: int, pixels: np.ndarray) -> torch.Tensor:
-            n = len(pixels)
-            changed = [
-                below(pixels, draw_changes(n, self.seed, "view", view, batch))
-                for view in range(1, views)
-            ]
-            return torch.stack([below(pixels), *changed], dim=1).flatten(0, 1)
-
-        def above(x: torch.Tensor, changes: Changes | None) -> torch.Tensor:
-            if not cut:
-                return judge.model.encode_image(self._floats(x.numpy(), changes))
-            return cut.above(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
-
-        def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
-            chosen = torch.from_numpy(rows) * views
-            if changes is not None and cut:
-                chosen = chosen + changes.view
-            return above(kept[chosen], changes)
-
-        judge.model.eval()
-        one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
-        device = judge.device if cut else torch.device("cpu")
-        batches = (
-            with_views(*numbered) for numbered in enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
-        )
-        each = f" in {views} views" if views > 1 else ""
-        what = (
-            f"{len(items)} images{each} after {cut.behind}"
-            if cut
-            else f"pixels of {len(items)} images"
-        )
-        kept = Activations(
-            self.folder / f"{name}.bin", (len(items) * views, *one.shape[1:]), one.dtype, device
-        )
-        kept = self._kept(kept, batches, what)
-        return features
-
-    def _floats(self, pixels: np.ndarray, changes: Changes | None) -> torch.Tensor:
-        """Return normalized pixels, (n, 3, height, width), on the judge's device."""
-        device = self.judge.device
-        if changes is None:
-            return self.judge.preprocess.floats(pixels, device)
-        on_device = changes.each(lambda values: values.to(device))
-        return self.judge.preprocess.floats(pixels, device, partial(change, changes=on_device))
+        file = self.folder / f"{name}.bin"
+        if self.image_cut:
+            views = VIEWS if augment else 1
+            return self._frozen_images(self.image_cut, items, file, views)
+        return self._whole_images(items, file)
 
     def captions(self, ids: torch.Tensor, name: str) -> Features:
         """Return the features of captions, ids (n, length), kept in file ``name``."""
@@ -123,47 +76,127 @@ class Feed:
         return whole_captions(self.judge, ids)
 
     def clear(self) -> None:
+        """Remove the files, after the last process has read them."""
         self.group.wait()
-        for file in self.folder.glob("*.bin") if self.group.first else ():
-            file.unlink()
-
-    def _kept(self, kept: Activations, batches: Iterable[torch.Tensor], what: str) -> Activations:
-        """Return the activations for reading, after the first process has written them."""
         if self.group.first:
-            kept.write(batches, what)
+            for file in self.folder.glob("*.bin"):
+                file.unlink()
+
+    def _floats(self, pixels: np.ndarray, changes: Changes | None) -> torch.Tensor:
+        """Return normalized pixels, (n, 3, height, width), on the judge's device."""
+        device = self.judge.device
+        apply = None
+        if changes is not None:
+            changes = changes.each(lambda values: values.to(device))
+            apply = partial(change, changes=changes)
+        return self.judge.preprocess.floats(pixels, device, apply)
+
+    def _readable(
+        self, table: Activations, batches: Iterable[torch.Tensor], description: str
+    ) -> Activations:
+        """Return ``table`` for reading, after the first process has written it."""
+        if self.group.first:
+            table.write(batches, description)
         self.group.wait()
-        return kept.open()
+        return table.open()
+
+    def _whole_images(self, items: Sequence[Item], file: Path) -> Features:
+        """Return the features of images by the whole tower, from their pixels in ``file``."""
+        judge = self.judge
+        shape = (len(items), *judge.preprocess.size, 3)
+        # On the CPU, where ``Preprocess.floats`` expects pixels.
+        table = Activations(file, shape, torch.uint8, torch.device("cpu"))
+        batches = map(torch.from_numpy, judge.read_ahead(items, ITEMS_AT_ONCE))
+        table = self._readable(table, batches, f"pixels of {len(items)} images")
+
+        def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
+            pixels = table[torch.from_numpy(rows)].numpy()
+            return judge.model.encode_image(self._floats(pixels, changes))
+
+        return features
+
+    def _frozen_images(
+        self, cut: CutTower, items: Sequence[Item], file: Path, views: int
+    ) -> Features:
+        """Return the features of images from the output of the frozen part, kept in ``file``.
+
+        The file has a row for each of the ``views`` of an image, which follow each other.
+        """
+        judge = self.judge
+
+        def run_frozen(pixels: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
+            with torch.inference_mode(), autocast(self.precision, judge.device):
+                x = cut.frozen(self._floats(pixels, changes))
+            # channels last, which is faster for convolutions
+            return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
+
+        def run_views(batch: int, pixels: np.ndarray) -> torch.Tensor:
+            encoded = [run_frozen(pixels)]
+            for view in range(1, views):
+                changes = draw_changes(len(pixels), self.seed, "view", view, batch)
+                encoded.append(run_frozen(pixels, changes))
+            return torch.stack(encoded, dim=1).flatten(0, 1)
+
+        judge.model.eval()
+        # The output for any one image shows the shape and type of a row.
+        row = run_frozen(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
+        shape = (len(items) * views, *row.shape[1:])
+        table = Activations(file, shape, row.dtype, judge.device)
+        # A batch's number selects the random stream of its changes.
+        numbered = enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
+        batches = (run_views(batch, pixels) for batch, pixels in numbered)
+        in_views = f" in {views} views" if views > 1 else ""
+        description = f"{len(items)} images{in_views} after {cut.last_frozen}"
+        table = self._readable(table, batches, description)
+
+        def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
+            chosen = torch.from_numpy(rows) * views
+            if changes is not None:
+                chosen = chosen + changes.view
+            x = table[chosen]
+            # Maps were kept channels last; sequences of tokens have three dimensions.
+            return cut.trained(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
+
+        return features
 
     def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Features:
+        """Return the features of captions from the output of the frozen part, kept in ``file``.
+
+        The file has a row for each token up to a caption's end; padding is not kept.
+        """
         judge = self.judge
-        # Padding is not kept; captions of similar length are computed together.
         lengths = text_tower.lengths(ids)
         tokens = int(lengths.sum())
+        # Captions of similar length are computed together, with less padding.
         order = lengths.argsort(stable=True)
+        # The first row in the file of each caption, by its number in ``ids``.
         starts = torch.empty_like(lengths)
         starts[order] = lengths[order].cumsum(0) - lengths[order]
 
-        def below(rows: torch.Tensor) -> torch.Tensor:
+        def run_frozen(rows: torch.Tensor) -> torch.Tensor:
             longest = int(lengths[rows].max())
             with torch.inference_mode(), autocast(self.precision, judge.device):
-                x = cut.below(ids[rows, :longest].to(judge.device))
-            return x[(torch.arange(longest) < lengths[rows, None]).to(judge.device)]
+                x = cut.frozen(ids[rows, :longest].to(judge.device))
+            is_token = torch.arange(longest) < lengths[rows, None]
+            return x[is_token.to(judge.device)]
 
         judge.model.eval()
-        one = below(order[:1])
-        batches = (below(rows) for rows in order.split(ITEMS_AT_ONCE))
-        shape, what = (
-            (tokens, one.shape[1]),
-            f"{len(ids)} captions, {tokens} tokens, after {cut.behind}",
-        )
-        kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
+        # The output for any one caption shows the width and type of a row.
+        token_rows = run_frozen(order[:1])
+        shape = (tokens, token_rows.shape[1])
+        table = Activations(file, shape, token_rows.dtype, judge.device)
+        batches = map(run_frozen, order.split(ITEMS_AT_ONCE))
+        description = f"{len(ids)} captions, {tokens} tokens, after {cut.last_frozen}"
+        table = self._readable(table, batches, description)
 
         def features(rows: np.ndarray) -> torch.Tensor:
             chosen = torch.from_numpy(rows)
             longest = int(lengths[chosen].max())
+            last_tokens = lengths[chosen, None] - 1
             # A caption repeats its end token after the end; earlier tokens do not attend to it.
-            places = starts[chosen, None] + torch.arange(longest).minimum(lengths[chosen, None] - 1)
-            x = kept[places.flatten()].unflatten(0, places.shape)
-            return cut.above(x, ids[chosen, :longest].to(judge.device))
+            positions = torch.arange(longest).minimum(last_tokens)
+            table_rows = starts[chosen, None] + positions
+            x = table[table_rows.flatten()].unflatten(0, table_rows.shape)
+            return cut.trained(x, ids[chosen, :longest].to(judge.device))
 
         return features

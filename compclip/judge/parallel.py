@@ -39,8 +39,9 @@ class Group:
 
     def share(self, n: int) -> slice:
         """Return this process's part of a batch of ``n``, which is divisible by ``count``."""
-        each = n // self.count
-        return slice(self.rank * each, (self.rank + 1) * each)
+        size = n // self.count
+        first = self.rank * size
+        return slice(first, first + size)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the rows (count * n, d) of all processes, by rank, given this one's (n, d);
@@ -55,8 +56,9 @@ class Group:
     def average(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace each gradient by its mean over the processes."""
         if self.count > 1:
-            for gradient in (p.grad for p in parameters if p.grad is not None):
-                dist.all_reduce(gradient)
+            gradients = [p.grad for p in parameters if p.grad is not None]
+            for gradient in gradients:
+                dist.all_reduce(gradient)  # the sum over the processes
                 gradient /= self.count
 
     def wait(self) -> None:
@@ -68,22 +70,24 @@ class Group:
 ALONE = Group()
 
 
-def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
+def own_device(device: torch.device, gpus: int, configured: str, setting: str) -> torch.device:
     """Return this process's device, of the type of ``device``; the host runs ``gpus`` processes.
 
-    ``asked`` is the device in the config: several processes share the CPU only if it is cpu.
+    ``configured`` is the device in the config: several processes share the CPU only if it is cpu.
     """
-    if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
+    # torchrun sets WORLD_SIZE (processes on all hosts) and LOCAL_RANK (this one's number on its
+    # host).
+    processes = max(gpus, int(os.environ.get("WORLD_SIZE", 1)))
+    if configured == "cpu" or processes == 1:
         return device
     available = torch.cuda.device_count() if is_gpu(device) else 0
     if gpus > available:
-        raise UserError(
-            f"{setting}: {gpus}, but torch sees {available or 'no'} "
-            f"GPU{'s' if available > 1 else ''}"
-        )
-    own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-    torch.cuda.set_device(own)
-    return own
+        plural = "s" if available > 1 else ""
+        fault = f"{gpus}, but torch sees {available or 'no'} GPU{plural}"
+        raise UserError(f"{setting}: {fault}")
+    gpu = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    torch.cuda.set_device(gpu)  # NCCL communicates by the current device
+    return gpu
 
 
 @contextmanager
@@ -97,7 +101,8 @@ def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield ALONE
         return
-    dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=GROUP_TIMEOUT)
+    backend = "nccl" if is_gpu(device) else "gloo"
+    dist.init_process_group(backend, timeout=GROUP_TIMEOUT)
     group = Group(dist.get_rank(), dist.get_world_size())
     if not group.first:
         # other processes log only errors, with their tracebacks
@@ -110,8 +115,11 @@ def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
 
 def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
     """Synchronize the batch norms in training mode over all processes; names stay."""
-    norms = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-    if group.count > 1 and any(isinstance(m, norms) and m.training for m in model.modules()):
+    if group.count == 1:
+        return
+    kinds = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    norms = [module for module in model.modules() if isinstance(module, kinds)]
+    if any(norm.training for norm in norms):
         fault = "batch norms that train can be synchronised only on GPUs"
         require(is_gpu(device), setting, fault, "set it to 1")
         nn.SyncBatchNorm.convert_sync_batchnorm(model)

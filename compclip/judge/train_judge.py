@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from compclip.clip.device import autocast, check_precision, find_device, settled
+from compclip.clip.device import autocast, check_precision, settled
 from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
@@ -30,7 +30,7 @@ from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
 from compclip.judge.feed import Features, Feed
-from compclip.judge.parallel import ALONE, Group, synchronise_norms
+from compclip.judge.parallel import Group, synchronise_norms
 from compclip.judge.training import (
     Evaluate,
     Examples,
@@ -42,7 +42,16 @@ from compclip.judge.training import (
 from compclip.split.judged import judge_images, judged_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
-WATCHED_IMAGES = 500  # test images for validation; stage score computes the scores
+VALIDATION_IMAGES = 500  # of each test split; stage score computes the scores
+ENCODED_AT_ONCE = 100  # images or captions in validation
+
+
+@dataclass(frozen=True)
+class ValidationSet:
+    """Test images, and a caption of each."""
+
+    items: list[BoxedFile]
+    texts: list[str]
 
 
 @dataclass(frozen=True)
@@ -53,9 +62,7 @@ class Material:
     texts: list[str]  # their captions, grouped by image
     first: np.ndarray  # first caption of each image
     count: np.ndarray  # number of captions of each image
-    watched: dict[
-        str, tuple[list[BoxedFile], list[str]]
-    ]  # test images and a caption of each, by split
+    validation: dict[str, ValidationSet]  # by split
 
 
 def training_code() -> str:
@@ -63,17 +70,19 @@ def training_code() -> str:
     return code_hash(__name__, within=("compclip.clip", "compclip.judge", "compclip.core.seeds"))
 
 
-def watched_images(
+def validation_captions(
     captions: pd.DataFrame, judged: pd.DataFrame, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each test split with a caption each of up to ``WATCHED_IMAGES`` judged images, drawn by
-    seed.
+    """Yield each test split with a caption each of up to ``VALIDATION_IMAGES`` judged images, drawn
+    by seed.
     """
-    for split, of_split in judged.groupby("split", sort=True):
-        drawn = captions[captions["image_id"].isin(of_split["image_id"])]
-        drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
-        if len(drawn):
-            yield str(split), drawn.drop_duplicates("image_id").head(WATCHED_IMAGES)
+    for split, judged_of_split in judged.groupby("split", sort=True):
+        # The name of the random stream decides the log of every training: keep it.
+        random_state = derive_seed(seed, "watched", str(split)) % 2**32  # pandas takes 32 bits
+        candidates = captions[captions["image_id"].isin(judged_of_split["image_id"])]
+        shuffled = candidates.sample(frac=1, random_state=random_state)
+        if len(shuffled):
+            yield str(split), shuffled.drop_duplicates("image_id").head(VALIDATION_IMAGES)
 
 
 def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +91,8 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
     """
     counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
     first = counts.cumsum() - counts
-    return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
+    images = list(order)
+    return first.loc[images].to_numpy(), counts.loc[images].to_numpy()
 
 
 def find_material(
@@ -105,37 +115,45 @@ def find_material(
         pretraining: path and text of further images, whose captions are consecutive.
         halves: seed of the half of the test images that train judges, if they train on half.
     """
-    path_of = images.dropna(subset="path").set_index("image_id")["path"]
-    captions = captions[captions["image_id"].isin(path_of.index)]
-    usable, rule = set(captions["image_id"]), (images, settings.train_on, halves)
-    trained = [image for image in judge_images(splits, *rule) if image in usable]
+    path_by_image = images.dropna(subset="path").set_index("image_id")["path"]
+    captions = captions[captions["image_id"].isin(path_by_image.index)]
+
+    allowed = judge_images(splits, images, settings.train_on, halves)
+    with_caption = set(captions["image_id"])
+    trained = [image_id for image_id in allowed if image_id in with_caption]
+    # The contrastive loss of a single image is always 0, and each process needs one.
     if settings.epochs and len(trained) < max(2, settings.gpus):
         raise UserError(
             f"judge.train_on: {len(trained)} images to train on; the judge needs at least two"
         )
-    own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
-    texts, owners = own["text"].tolist(), own["image_id"].tolist()
-    judged = pd.concat([judged_images(of, *rule) for of in splits]).drop_duplicates()
-    watched = {
-        split: (
-            items_of(list(path_of.loc[drawn["image_id"]]), images, folder),
-            drawn["text"].tolist(),
-        )
-        for split, drawn in watched_images(captions, judged, halves)
-    }
-    if not settings.epochs:
-        return Material([], texts, *first_and_count(owners, trained), watched)
-    items = items_of(list(path_of.loc[trained]), images, folder)
-    if pretraining is not None:
-        more = pretraining.sort_values("path", kind="stable")
-        names = more["path"].drop_duplicates().tolist()
-        items += [(folder / name, None) for name in names]
-        texts, owners, trained = (
-            texts + more["text"].tolist(),
-            owners + more["path"].tolist(),
-            trained + names,
-        )
-    return Material(items, texts, *first_and_count(owners, trained), watched)
+    training_captions = captions[captions["image_id"].isin(trained)]
+    training_captions = training_captions.sort_values(["image_id", "caption_id"])
+    texts = training_captions["text"].tolist()
+    owners = training_captions["image_id"].tolist()
+
+    judged = [judged_images(split, images, settings.train_on, halves) for split in splits]
+    # Compositions share test images.
+    all_judged = pd.concat(judged).drop_duplicates()
+    validation = {}
+    for split, drawn in validation_captions(captions, all_judged, halves):
+        paths = path_by_image.loc[drawn["image_id"]].tolist()
+        items = items_of(paths, images, folder)
+        validation[split] = ValidationSet(items, drawn["text"].tolist())
+
+    # Without training, texts are needed even so: a word tower takes its vocabulary from them.
+    training_items: list[BoxedFile] = []
+    if settings.epochs:
+        training_items = items_of(path_by_image.loc[trained].tolist(), images, folder)
+        if pretraining is not None:
+            further = pretraining.sort_values("path", kind="stable")
+            paths = further["path"].drop_duplicates().tolist()
+            training_items += [(folder / path, None) for path in paths]
+            texts += further["text"].tolist()
+            # A path identifies these images, which have no id.
+            owners += further["path"].tolist()
+            trained += paths
+    first, count = first_and_count(owners, trained)
+    return Material(training_items, texts, first, count, validation)
 
 
 def training_key(
@@ -149,19 +167,25 @@ def training_key(
     """Return 32 hex digits of everything that a training depends on: code, settings, processor,
     data, weights.
     """
+    weights = find_source(config).files
+    if config.tower:
+        weights.append(find_weights(config.tower.weights))
+    inputs: list[BoxedFile] = [(Path(file), None) for file in dict.fromkeys(map(str, weights))]
+    inputs += material.items
+    texts = list(material.texts)
+    for validation in material.validation.values():
+        inputs += validation.items
+        texts += validation.texts
+
     digest = hashlib.blake2b(digest_size=16)
-    files = find_source(config).files
-    files += [find_weights(config.tower.weights)] if config.tower else []
-    watched = [item for items, _ in material.watched.values() for item in items]
-    for path, box in [
-        *((Path(file), None) for file in dict.fromkeys(map(str, files))),
-        *material.items,
-        *watched,
-    ]:
-        digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
+    for path, box in inputs:
+        digest.update(hashlib.blake2b(path.read_bytes()).digest())
+        digest.update(repr(box).encode())
+    # Device and number of GPUs count as they are used, not as they are configured.
+    settings = config.model_dump_json(exclude={"device", "gpus"})
     return key(
         training_code(),
-        config.model_dump_json(exclude={"device", "gpus"}),
+        settings,
         seed,
         threads,
         torch.__version__,
@@ -169,37 +193,41 @@ def training_key(
         processes,
         digest.digest(),
         material.count.tobytes(),
-        *material.texts,
-        *(text for _, texts in material.watched.values() for text in texts),
+        *texts,
     ).hex()
 
 
-def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> Evaluate:
-    """Return a function that measures how often watched images retrieve their captions."""
-    watched = {}
-    for split, (items, texts) in material.watched.items():
-        captions = feed.captions(tokenize(judge.tokenizer, texts), f"{split}_captions")
-        watched[split] = (feed.images(items, split), captions, len(items))
+def evaluator(feed: Feed, material: Material) -> Evaluate:
+    """Return a function that measures how often validation images retrieve their captions."""
+    judge = feed.judge
+    features: dict[str, tuple[Features, Features]] = {}
+    for split, validation in material.validation.items():
+        ids = tokenize(judge.tokenizer, validation.texts)
+        captions = feed.captions(ids, f"{split}_captions")
+        features[split] = (feed.images(validation.items, split), captions)
 
-    def unit(encode: Features, n: int, what: str) -> np.ndarray:
-        with torch.inference_mode(), autocast(precision, judge.device):
-            features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
-            vectors = F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
+    def encode(encoder: Features, n: int, name: str) -> np.ndarray:
+        """Return embeddings (n, d) of unit length."""
+        starts = range(0, n, ENCODED_AT_ONCE)
+        with torch.inference_mode(), autocast(feed.precision, judge.device):
+            batches = [
+                encoder(np.arange(start, min(start + ENCODED_AT_ONCE, n))) for start in starts
+            ]
+            vectors = F.normalize(torch.cat(batches), dim=-1).float().cpu().numpy()
         # In half precision, lengths are not exact.
-        check_embeddings(vectors, "in training", lambda row: f"{what} {row + 1} of {n}", unit=False)
+        check_embeddings(vectors, "in training", lambda row: f"{name} {row + 1} of {n}", unit=False)
         return vectors
 
     def evaluate() -> dict[str, float]:
         judge.model.eval()
-        return {
-            f"retrieval_{split.removeprefix('test_')}": round(
-                in_batch_accuracy(
-                    unit(images, n, f"{split}: image"), unit(captions, n, f"{split}: caption")
-                ),
-                6,
-            )
-            for split, (images, captions, n) in watched.items()
-        }
+        results = {}
+        for split, (images, captions) in features.items():
+            n = len(material.validation[split].items)
+            image_vectors = encode(images, n, f"{split}: image")
+            caption_vectors = encode(captions, n, f"{split}: caption")
+            accuracy = in_batch_accuracy(image_vectors, caption_vectors)
+            results[f"retrieval_{split.removeprefix('test_')}"] = round(accuracy, 6)
+        return results
 
     return evaluate
 
@@ -210,11 +238,13 @@ def describe_training(
     """Return a summary: the model, its training data, and how often images finally retrieve their
     captions.
     """
-    tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
+    tokenizer = built.tokenizer()
+    texts = material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
-    return {
+    summary = {
         "model": model_name(config.model),
+        # Folders differ between machines, names do not.
         "pretrained": config.pretrained and Path(config.pretrained).name,
         "tower": config.tower and Path(config.tower.weights).name,
         "trainable": config.trainable,
@@ -224,19 +254,40 @@ def describe_training(
         "images": len(material.items),
         "captions": len(texts),
         "truncated_captions": truncated,
-        **{name: value for name, value in rows[-1].items() if name.startswith("retrieval")},
     }
+    for name, value in rows[-1].items():
+        if name.startswith("retrieval"):
+            summary[name] = value
+    return summary
+
+
+def _log_training(
+    model: torch.nn.Module, material: Material, settings: Training, device: torch.device
+) -> None:
+    n = len(material.items)
+    parameters = list(model.parameters())
+    log.info(
+        "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+        settings.model,
+        n,
+        len(material.texts),
+        sum(p.numel() for p in parameters if p.requires_grad),
+        sum(p.numel() for p in parameters),
+        settings.epochs,
+        n // min(settings.batch, n),
+        device,
+    )
 
 
 def train_judge(
     material: Material,
     settings: Training,
     *,
-    seed: int = 0,
-    threads: int = 2,
-    cache: Path = Path(".cache"),
-    device: torch.device | None = None,
-    group: Group = ALONE,
+    seed: int,
+    threads: int,
+    cache: Path,
+    device: torch.device,
+    group: Group,
 ) -> tuple[Built, list[dict[str, Any]]]:
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
@@ -244,60 +295,40 @@ def train_judge(
         material: from ``find_material``.
         threads: of torch; changes floating-point rounding.
         cache: folder of checkpoints and of activations of frozen parts.
-        device: None: the settings' device.
         group: the processes that train together (``judge.parallel.joined``).
 
     Returns:
         The trained model; the log of its training, a row for each epoch.
     """
     with settled(threads):
-        device = device or find_device(settings.device)
         check_precision(settings.precision, device, "judge.precision")
         find_source(settings)  # before anything that takes time
         built = build(settings, material.texts, derive_seed(seed, "train_judge"))
         for name in built.unused:
             log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
-        judge = Judge(
-            built.model,
-            built.tokenizer(),
-            Preprocess(built.preprocess_cfg, settings.crop),
-            device,
-            threads,
-        )
+        preprocess = Preprocess(built.preprocess_cfg, settings.crop)
+        judge = Judge(built.model, built.tokenizer(), preprocess, device, threads)
         if settings.epochs:
             choose_trainable(judge.model, settings.trainable)
         training_mode(judge.model)
         synchronise_norms(judge.model, group, device, GPUS_SETTING)
         # The checkpoint stays there; other files are removed at the end.
-        work = (
-            cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
-        )
-        feed = Feed(judge, settings, work, group, seed)
+        identity = training_key(material, settings, seed, threads, device, group.count)
+        folder = cache / "judge" / identity
+        feed = Feed(judge, settings, folder, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
-            evaluate = evaluator(judge, feed, material, settings.precision)
-            captions = feed.captions(tokenize(judge.tokenizer, material.texts), "captions")
-            n, parameters = len(material.items), list(judge.model.parameters())
-            log.info(
-                "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d "
-                "steps, on %s",
-                settings.model,
-                n,
-                len(material.texts),
-                sum(p.numel() for p in parameters if p.requires_grad),
-                sum(p.numel() for p in parameters),
-                settings.epochs,
-                n // min(settings.batch, n),
-                device,
-            )
+            evaluate = evaluator(feed, material)
+            ids = tokenize(judge.tokenizer, material.texts)
+            captions = feed.captions(ids, "captions")
+            _log_training(judge.model, material, settings, device)
             images = feed.images(material.items, "images", augment=settings.augment == "mild")
             return Examples(images, captions, material.first, material.count), evaluate
 
         if settings.epochs:
-            rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
+            rows = train(judge.model, prepare, settings, seed, folder / "checkpoint.pt", group)
         else:
-            rows = [
-                {"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}
-            ]
+            evaluate = evaluator(feed, material)
+            rows = [{"epoch": 0, "step": 0, **evaluate()}]
         feed.clear()
     return built, rows

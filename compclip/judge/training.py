@@ -27,6 +27,7 @@ from compclip.judge.config import Training
 from compclip.judge.feed import Features
 from compclip.judge.parallel import ALONE, Group
 
+# CLIP limits the inverse temperature to 100, "to prevent training instability" (section 2.5).
 MAX_SCALE = math.log(100)
 
 Evaluate = Callable[[], dict[str, float]]
@@ -55,6 +56,7 @@ def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) ->
     et al. 2021, figure 3.
     """
     logits = scale * images @ texts.T
+    # Row i of the images belongs to row i of the texts.
     target = torch.arange(len(images), device=images.device)
     return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
 
@@ -70,7 +72,9 @@ def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cos
         return peak * (step + 1) / climb
     if schedule == "constant":
         return peak
-    return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))
+    # Loshchilov & Hutter 2017 (SGDR), without restarts
+    angle = math.pi * (step - climb) / max(1, steps - climb)
+    return peak * 0.5 * (1 + math.cos(angle))
 
 
 def check_trainable(config: Training) -> None:
@@ -78,20 +82,25 @@ def check_trainable(config: Training) -> None:
 
     Towers whose settings transformers or timm load from the Hub are not checked.
     """
-    cfg = find_model(config.model)[0]
-    text_cfg = {"vocab_size": 1, **cfg["text_cfg"]}  # a word tower's size depends on the captions
+    cfg = find_model(config.model).model_cfg
+    # A word tower's size depends on the captions, its parameters' names do not.
+    text_cfg = {"vocab_size": 1, **cfg["text_cfg"]}
     timm_name = str(cfg["vision_cfg"].get("timm_model_name"))
-    if "hf_model_name" not in text_cfg and ":" not in timm_name:
-        with torch.device("meta"):
-            model = construct({**cfg, "text_cfg": text_cfg})
-        check_patterns([name for name, _ in model.named_parameters()], config.trainable)
+    if "hf_model_name" in text_cfg or ":" in timm_name:
+        return
+    with torch.device("meta"):  # tensors without memory
+        model = construct({**cfg, "text_cfg": text_cfg})
+    names = [name for name, _ in model.named_parameters()]
+    check_patterns(names, config.trainable)
 
 
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
     check_patterns(names, patterns)
-    trained = {name for pattern in patterns for name in fnmatch.filter(names, pattern)}
+    trained: set[str] = set()
+    for pattern in patterns:
+        trained.update(fnmatch.filter(names, pattern))
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name in trained)
     return [name for name in names if name in trained]
@@ -99,11 +108,13 @@ def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
 
 def check_patterns(names: Sequence[str], patterns: Sequence[str]) -> None:
     """Raise UserError if a pattern matches none of the parameters' names."""
-    # suggestions: the first two parts of the dotted names
-    beginnings = dict.fromkeys(re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names)
+    # All names would fill pages, so the error lists only their first two components.
+    beginnings = [re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names]
+    suggestions = ", ".join(dict.fromkeys(beginnings))
     for pattern in patterns:
-        fault = f"{pattern!r} matches no parameter; there are {', '.join(beginnings)}"
-        require(fnmatch.filter(names, pattern), "judge.trainable", fault)
+        matches = fnmatch.filter(names, pattern)
+        fault = f"{pattern!r} matches no parameter; there are {suggestions}"
+        require(matches, "judge.trainable", fault)
 
 
 def training_mode(module: nn.Module) -> None:
@@ -113,7 +124,8 @@ def training_mode(module: nn.Module) -> None:
     module.train()
     for child in module.children():
         parameters = list(child.parameters())
-        if parameters and not any(p.requires_grad for p in parameters):
+        is_frozen = parameters and not any(p.requires_grad for p in parameters)
+        if is_frozen:
             child.eval()
         else:
             training_mode(child)
@@ -124,17 +136,20 @@ def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.op
     dimensions).
     """
     trained = [p for p in model.parameters() if p.requires_grad]
-    parameters = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    matrices = [p for p in trained if p.ndim >= 2]
+    vectors = [p for p in trained if p.ndim < 2]
+    groups = [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(parameters, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
+    # CLIP's values for its ViTs (Radford et al. 2021, table 18)
+    return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
 
 
 def take_step(
     model: Any,
     optimizer: torch.optim.Optimizer,
-    scale: torch.amp.GradScaler,
+    scaler: torch.amp.GradScaler,
     lr: float,
     group: Group,
 ) -> None:
@@ -144,10 +159,85 @@ def take_step(
     for options in optimizer.param_groups:
         options["lr"] = lr
     group.average(p for p in model.parameters() if p.requires_grad)
-    scale.step(optimizer)
-    scale.update()
+    scaler.step(optimizer)
+    scaler.update()
+    # After the step, so that the limited value is the one that encodes.
     with torch.no_grad():
         model.logit_scale.clamp_(0, MAX_SCALE)
+
+
+@dataclass
+class _Trainer:
+    """Takes the steps of a training; what a step does depends only on the seed and its number."""
+
+    model: Any
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    examples: Examples
+    config: Training
+    seed: int
+    group: Group
+
+    def __post_init__(self) -> None:
+        self.device = next(self.model.parameters()).device
+        self.n = len(self.examples.first)
+        batch = min(self.config.batch, self.n)
+        # Every process takes equally many images.
+        self.batch = batch // self.group.count * self.group.count
+        self.local = self.group.share(self.batch)  # this process's images of a batch
+        self.steps_per_epoch = self.n // self.batch
+        self.steps = self.steps_per_epoch * self.config.epochs
+
+    def train_epoch(self, epoch: int, progress: Progress) -> dict[str, Any]:
+        """Train for one epoch (from 0), and return the row of its log."""
+        training_mode(self.model)  # which the evaluation has left
+        # for layers that draw in training, such as dropout of patches
+        torch.manual_seed(derive_seed(self.seed, "train_judge", epoch))
+        draw = rng(self.seed, "train_judge", epoch)
+        order = draw.permutation(self.n)
+        captions = _draw_captions(draw, self.examples, self.config.captions)
+        first_step = epoch * self.steps_per_epoch
+        losses = []
+        for number in range(self.steps_per_epoch):
+            in_batch = order[number * self.batch : (number + 1) * self.batch]
+            # Sorted, so that rows of the file of activations are read in order.
+            chosen = np.sort(in_batch)[self.local]
+            step = first_step + number
+            lr = rate(step, self.steps, self.config.lr, self.config.warmup, self.config.schedule)
+            losses.append(self.train_step(step, lr, chosen, captions[:, chosen]))
+            progress.add(1, f"loss {losses[-1]:.3f}")
+        if not np.isfinite(losses).all():
+            raise UserError(
+                f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it "
+                f"({self.config.lr})"
+            )
+        return {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses)), "lr": lr}
+
+    def train_step(self, step: int, lr: float, images: np.ndarray, captions: np.ndarray) -> float:
+        """Take a step with images (n,) and k captions of each (k, n), by number; return its
+        loss.
+        """
+        changes = self._changes(step)
+        with autocast(self.config.precision, self.device):
+            image_features = F.normalize(self.examples.images(images, *changes), dim=-1)
+            text_features = F.normalize(self.examples.captions(captions.ravel()), dim=-1)
+        # outside of autocast: the loss is computed in 32 bits
+        loss = _loss(self.group, image_features, text_features, self.model.logit_scale)
+        self.optimizer.zero_grad()
+        self.scaler.scale(loss).backward()
+        take_step(self.model, self.optimizer, self.scaler, lr, self.group)
+        return loss.item()
+
+    def _changes(self, step: int) -> list[Changes]:
+        """Return the changes of this process's images; none before augmentation begins."""
+        if self.config.augment == "none":
+            return []
+        strength = strength_at(step, self.steps)
+        if strength == 0:
+            return []
+        # Drawn for the whole batch, so that the number of processes does not change them.
+        changes = draw_changes(self.batch, self.seed, step, strength=strength)
+        return [changes.each(itemgetter(self.local))]
 
 
 def train(
@@ -172,64 +262,27 @@ def train(
     device = next(model.parameters()).device
     training_mode(model)
     optimizer = make_optimizer(model, config.lr, config.weight_decay)
-    scale = scaler(config.precision, device)
-    kept = Checkpoint(checkpoint, model, optimizer, scale, "epoch")
-    rows = kept.resume()
+    loss_scaler = scaler(config.precision, device)
+    state = Checkpoint(checkpoint, model, optimizer, loss_scaler, "epoch")
+    rows = state.resume()
     if len(rows) == config.epochs:
-        return rows
+        return rows  # before images are read
     examples, evaluate = prepare()
-    n = len(examples.first)
-    batch = min(config.batch, n) // group.count * group.count
-    per_epoch = n // batch
-    steps = per_epoch * config.epochs
-    own = group.share(batch)
-
-    def changes_at(step: int) -> list[Changes]:
-        strength = strength_at(step, steps) if config.augment == "mild" else 0
-        # Drawn for the whole batch, so that the number of processes does not change them.
-        return (
-            [draw_changes(batch, seed, step, strength=strength).each(itemgetter(own))]
-            if strength
-            else []
-        )
-
-    with Progress(steps, "steps") as progress:
-        progress.add(len(rows) * per_epoch)
+    trainer = _Trainer(model, optimizer, loss_scaler, examples, config, seed, group)
+    with Progress(trainer.steps, "steps") as progress:
+        progress.add(len(rows) * trainer.steps_per_epoch)
         for epoch in range(len(rows), config.epochs):
-            training_mode(model)
-            torch.manual_seed(derive_seed(seed, "train_judge", epoch))
-            draw = rng(seed, "train_judge", epoch)
-            order = draw.permutation(n)
-            captions = _draw_captions(draw, examples, config.captions)
-            losses = []
-            for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
-                first = step % per_epoch * batch
-                chosen = np.sort(order[first : first + batch])[own]
-                with autocast(config.precision, device):
-                    images = F.normalize(examples.images(chosen, *changes_at(step)), dim=-1)
-                    texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
-                loss = _loss(group, images, texts, model.logit_scale)
-                optimizer.zero_grad()
-                scale.scale(loss).backward()
-                lr = rate(step, steps, config.lr, config.warmup, config.schedule)
-                take_step(model, optimizer, scale, lr, group)
-                losses.append(loss.item())
-                progress.add(1, f"loss {losses[-1]:.3f}")
-            if not np.isfinite(losses).all():
-                raise UserError(
-                    f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it "
-                    f"({config.lr})"
-                )
-            row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses)), "lr": lr}
-            rows.append({**row, **(evaluate() if group.first else {})})
-            shown = (
-                f"{key} {value:.3g}"
-                for key, value in rows[-1].items()
-                if key not in ("epoch", "step")
-            )
-            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(shown))
+            row = trainer.train_epoch(epoch, progress)
             if group.first:
-                kept.keep(rows, last=epoch + 1 == config.epochs)
+                row |= evaluate()
+            rows.append(row)
+            results = [
+                f"{key} {value:.3g}" for key, value in row.items() if key not in ("epoch", "step")
+            ]
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(results))
+            if group.first:
+                state.keep(rows, last=epoch + 1 == config.epochs)
+            # The other processes wait for the evaluation and the checkpoint.
             group.wait()
     return rows
 
@@ -240,33 +293,42 @@ def _loss(
     """Return the loss of all processes for images (n, d) and texts (k * n, d), averaged over k
     captions of each.
     """
-    all_images, parts = group.gather(images.float()), texts.float().split(len(images))
-    losses = [
-        clip_loss(all_images, group.gather(part), log_scale.exp()) / len(parts) for part in parts
-    ]
+    all_images = group.gather(images.float())
+    # The first n rows are one caption of each image, the next n another one.
+    rounds = texts.float().split(len(images))
+    losses = []
+    for captions in rounds:
+        loss = clip_loss(all_images, group.gather(captions), log_scale.exp())
+        losses.append(loss / len(rounds))
     return sum(losses[1:], losses[0])
 
 
 def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
     """Return (k, n) rows of k captions of each image, distinct unless it has fewer than k."""
-    places = np.arange(examples.count.max())
-    order = np.where(
-        places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2
-    ).argsort(1)
-    rounds = np.arange(k)[:, None] % examples.count
-    return examples.first + np.take_along_axis(order, rounds.T, 1).T
+    counts = examples.count
+    columns = np.arange(counts.max())
+    draws = draw.random((len(counts), len(columns)))
+    # Sorted draws give a random order of each image's captions. Columns without a caption get 2,
+    # which is above every draw, and so come last.
+    order = np.where(columns < counts[:, None], draws, 2).argsort(1)
+    # An image with too few captions starts its order again.
+    rounds = np.arange(k)[:, None] % counts
+    chosen = np.take_along_axis(order, rounds.T, 1).T
+    return examples.first + chosen
 
 
-def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
+def chance_among_first(similarities: np.ndarray, correct: np.ndarray, k: int) -> np.ndarray:
     """Return each image's chance (n,) that its own column is among its first ``k``, with ties in
     random order.
 
-    ``similarities`` has a row for each image and a column for each text or class; ``own`` (n,) is
-    the image's column.
+    ``similarities`` has a row for each image and a column for each text or class; ``correct`` (n,)
+    is the image's column.
     """
-    of_own = np.take_along_axis(similarities, own[:, None], axis=1)
-    above, tied = (similarities > of_own).sum(axis=1), (similarities == of_own).sum(axis=1)
-    return np.clip((k - above) / tied, 0, 1)
+    correct_values = np.take_along_axis(similarities, correct[:, None], axis=1)
+    higher = (similarities > correct_values).sum(axis=1)
+    tied = (similarities == correct_values).sum(axis=1)  # including the correct one
+    # The first k have k - higher places for the tied ones.
+    return np.clip((k - higher) / tied, 0, 1)
 
 
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
@@ -282,6 +344,7 @@ def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -
         return math.nan
     hits = []
     for start in range(0, n - size + 1, size):
-        similarities = images[start : start + size] @ texts[start : start + size].T
+        rows = slice(start, start + size)
+        similarities = images[rows] @ texts[rows].T
         hits.append(chance_among_first(similarities, np.arange(size), 1))
     return float(np.concatenate(hits).mean())

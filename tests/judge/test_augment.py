@@ -19,7 +19,7 @@ from compclip.judge.augment import (
     FULL,
     GAMMA,
     LIGHT,
-    PLACE,
+    MAX_SHIFT,
     SATURATION,
     SIZE,
     START,
@@ -132,8 +132,8 @@ def test_changes_are_within_their_ranges() -> None:
         values = getattr(drawn, name)
         assert low <= values.min() < low * 1.02
         assert high / 1.02 < values.max() <= high
-    assert drawn.right.abs().max() <= PLACE
-    assert drawn.down.abs().max() <= PLACE
+    assert drawn.right.abs().max() <= MAX_SHIFT
+    assert drawn.down.abs().max() <= MAX_SHIFT
     assert ((drawn.size == 1) == (drawn.right == 0)).all()
     assert sorted(drawn.view.unique()) == list(range(VIEWS))
 

@@ -17,7 +17,7 @@ from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, assert_alike,
 
 
 @pytest.mark.parametrize(
-    ("cfg", "patterns", "behind"),
+    ("cfg", "patterns", "last_frozen"),
     [
         (RESNET, PUBLISHED, ("layer3.0", "resblocks.0")),
         (
@@ -52,7 +52,7 @@ from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, assert_alike,
     ],
 )
 def test_a_tower_is_cut_before_what_trains(
-    cfg: dict, patterns: list[str], behind: tuple[str | None, ...]
+    cfg: dict, patterns: list[str], last_frozen: tuple[str | None, ...]
 ) -> None:
     torch.manual_seed(0)
     model = construct(cfg)
@@ -63,22 +63,22 @@ def test_a_tower_is_cut_before_what_trains(
             )  # otherwise a ResNet's blocks do nothing
     choose_trainable(model, patterns)
     images, texts = image_cut(model), text_cut(model)
-    assert (images and images.behind, texts and texts.behind) == behind
+    assert (images and images.last_frozen, texts and texts.last_frozen) == last_frozen
     pixels = torch.randn(3, 3, 32, 32)
     ids = torch.tensor([[7, 3, 9, 0, 0], [8, 9, 0, 0, 0], [1, 2, 3, 4, 9]])
     with torch.inference_mode():
         if images:
             torch.testing.assert_close(
-                images.above(images.below(pixels)), model.encode_image(pixels)
+                images.trained(images.frozen(pixels)), model.encode_image(pixels)
             )
         if texts:
             ids = torch.nn.functional.pad(ids, (0, 7))
             whole = model.encode_text(ids)
-            torch.testing.assert_close(texts.above(texts.below(ids), ids), whole)
+            torch.testing.assert_close(texts.trained(texts.frozen(ids), ids), whole)
             assert lengths(ids).tolist() == [3, 2, 5]
             for length in (5, 6):
                 short = ids[:, :length]
-                torch.testing.assert_close(texts.above(texts.below(short), short), whole)
+                torch.testing.assert_close(texts.trained(texts.frozen(short), short), whole)
 
 
 def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> None:
@@ -88,7 +88,10 @@ def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> No
     trained = choose_trainable(model, patterns)
     assert {name.split(".layer4")[0] for name in trained if "layer4" in name} == {"visual"}
     assert sum(name.startswith("transformer.") for name in trained) == 12
-    assert image_cut(model).behind == "layer3.22" and text_cut(model).behind == "resblocks.10"
+    assert (
+        image_cut(model).last_frozen == "layer3.22"
+        and text_cut(model).last_frozen == "resblocks.10"
+    )
     training_mode(model)
     modes = {
         name: module.training

@@ -49,7 +49,7 @@ def test_an_image_is_read_once_for_all_judges(tmp_path: Path, files: list[Path])
     judge.hash, judge.embed = "other", lambda text: -FakeJudge.embed(text)
     with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
         first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge, two, 4, "made")
-        first.others = [second]
+        first.with_same_pixels = [second]
         items = [(path, None) for path in files]
         assert np.array_equal(first.images(items), -second.images(items)) and not judge.images_seen
 
