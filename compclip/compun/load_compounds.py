@@ -174,6 +174,8 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
     lacks = [f"{name!r} lacks {roles}" for name, roles in missing[:1].items()]
     fault = f"no compound has all three images ({''.join(lacks)})"
     require(compounds["complete"].any(), source, fault, "add images")
+    incomplete = [f"{name}: {roles}" for name, roles in missing.items()]
+    without_constituents = compounds.loc[compounds["first"].isna(), "compound"].tolist()
     summary = {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),
@@ -181,10 +183,8 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
         "kinds": {kind: int((compounds["kind"] == kind).sum()) for kind in NOUNS_SEEN},
         "images broken": named(list(broken.values())),
         "images not used": named(unused),
-        "compounds incomplete": named([f"{name}: {roles}" for name, roles in missing.items()]),
-        "compounds without constituents": named(
-            list(compounds["compound"][compounds["first"].isna()])
-        ),
+        "compounds incomplete": named(incomplete),
+        "compounds without constituents": named(without_constituents),
     }
     _log_summary(summary)
     text_columns = [column for column in COMPOUNDS.columns if column != "complete"]

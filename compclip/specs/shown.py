@@ -43,6 +43,10 @@ def _measure_rows(
     return [{**labels, "measure": measure, **estimates[measure]} for measure in INTRINSIC_MEASURES]
 
 
+def _estimate_cell(row: Any) -> TableCell:
+    return TableCell(percent(row.value), interval(row.low, row.high))
+
+
 def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
     """Return a seed's lines of the table, in its order: one per judge, then one per difference."""
     lines = []
@@ -52,8 +56,5 @@ def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
         if against:
             label += f" − {JUDGE_NAMES[against]}"
         rows = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)]
-        cells = [
-            TableCell(percent(row.value), interval(row.low, row.high)) for row in rows.itertuples()
-        ]
-        lines.append(Line(label, cells))
+        lines.append(Line(label, [_estimate_cell(row) for row in rows.itertuples()]))
     return lines

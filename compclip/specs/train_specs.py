@@ -134,8 +134,9 @@ class Batch:
     # Tokens (1, n, length) of the whole captions; with hinges (4, n, length), followed by those of
     # the bases, details and negatives.
     ids: torch.Tensor
-    truncated: int  # number of captions
-    without_negative: int  # number of captions
+    # numbers of captions
+    truncated: int
+    without_negative: int
 
 
 def make_batch(
