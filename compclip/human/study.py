@@ -102,7 +102,7 @@ def make_pages(
     pages = []
     count = math.ceil(len(tasks) / size)
     for number in range(count):
-        # Every count-th task, so that neighbors, which are alike, are on different pages.
+        # Every count-th task, so that each page has tasks from the whole sequence.
         page = list(tasks[number::count])
         gold_tasks = [gold(page, f"{number + 1} {i}") for i in range(GOLD)]
         order = [page[i] for i in generator.permutation(len(page))]

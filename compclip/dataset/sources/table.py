@@ -178,7 +178,7 @@ def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
     is_numbered = stated_numbers.notna().any()
     for images in blocks_of(file, ROWS_CHECKED):
         rows = read_frame(file, images=images).sort_values("row", ignore_index=True)
-        # The place of a row does not make it another row.
+        # Equal rows are duplicates wherever they are in the table.
         is_duplicate = rows.drop(columns=["row", "where"]).duplicated()
         if is_numbered:
             number = rows["caption_id"].astype(object)
