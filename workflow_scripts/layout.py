@@ -13,7 +13,7 @@ class Layout:
 
     results: Path
     dataset: str
-    composition: str = ""
+    composition: str = ""  # empty: of the whole data set
     share: bool = True  # whether compositions share the judges
 
     @property

@@ -11,6 +11,7 @@ def main(job: Job) -> None:
     params = job.params
     tasks = read_tasks(job.input.tasks)
     summary, items, workers = analyze_people(tasks, job.input.answers, params.keep, params.seed)
+    # Rounded, so that equal results give equal text.
     rounded = items.round(DECIMALS)
     by_compound = rounded.to_csv(index=False, lineterminator="\n")
     write_text(by_compound, job.output.by_compound)

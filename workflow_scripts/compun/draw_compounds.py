@@ -37,6 +37,7 @@ def write_pictures(
 
 def image_table(names: Collection[str], folder: Path) -> pd.DataFrame:
     """Return the table of the training pictures; ``folder``: relative to the results."""
+    # All other columns of the schema stay empty.
     table = empty_table(IMAGES).reindex(range(len(names)))
     paths = [f"{folder}/{name}.png" for name in names]
     table = table.assign(image_id=[*names], path=paths, width=SIZE, height=SIZE)

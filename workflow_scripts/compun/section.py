@@ -35,6 +35,7 @@ def section(layout: Layout) -> PageSection:
         "images": max(model["images"] for model in models),
         "accuracy": shown.accuracy_lines(analysis),
         "differences": shown.difference_lines(analysis),
+        # Lists of compounds need not name kinds.
         "has_kinds": bool(compounds["kind"].notna().any()),
         "alpha": ALPHA,
         "paper_compounds": published.PAPER_COMPOUNDS,

@@ -31,6 +31,7 @@ def main(job: Job) -> None:
             # Inside the block, so that nothing is kept of files that changed while they were read.
             current = fingerprint(*params.files, cache=params.cache)
             check_unchanged(params.contents, current, f"dataset source {params.source}")
+        # The table is complete now, so that a killed job leaves no half one.
         os.replace(scratch / "captions.parquet", output.captions)
     # Later steps find images relative to the results folder.
     prefix = Path(os.path.relpath(output.folder, params.results)).as_posix()

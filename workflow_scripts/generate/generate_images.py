@@ -22,6 +22,7 @@ def main(job: Job) -> None:
     tables = {path.stem: read_frame(path) for path in job.input.tables}
     # The manifest's paths are relative to the results folder, as those of all images.
     prefix = Path(os.path.relpath(output.folder, params.results)).as_posix()
+    # A killed generator leaves no folder with a part of its images.
     with atomic_folder(output.folder) as folder:
         context = Context(
             tables,

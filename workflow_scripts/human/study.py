@@ -62,6 +62,7 @@ def write_study(
     """
     names = write_pictures(job, pages, study, images)
     write_table(task_table(pages, names, study), job.output.tasks, TASKS)
+    # The text is in the tasks; the configuration only makes a place for it.
     consent = job.params.consent
     with atomic_folder(job.output.label_studio) as folder:
         # Read back, so that a project shows the tasks as ``analyze`` will read them.

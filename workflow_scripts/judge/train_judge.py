@@ -49,6 +49,7 @@ def main(job: Job) -> None:
         folder = job.output.judge
         judge_hash = save_judge(judge, model_name(settings.model), settings.crop, folder)
         log_table = pd.DataFrame(log_rows)
+        # Figures of the training are drawn from this table.
         with atomic(folder / "log.csv") as temporary:
             log_table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
         manifest = {"judge_hash": judge_hash, **summary, "seed": params.seed}

@@ -82,6 +82,7 @@ def main(job: Job) -> None:
         return
     counts = PairCounts()
     write_table(united_blocks(job, extractor, counts), job.output.pairs, PAIRS)
+    # The summary names the parser, which decides the pairs.
     write_json(counts.summary(identity(model)), job.output.summary)
 
 

@@ -91,6 +91,7 @@ def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
         def embed_images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, images, layout.results))
 
+        # Chosen again from the same data, because the run keeps only the multiple.
         return choose_adjustment(prompts, images, variants, texts, embed_images, params.seed)
 
 
@@ -129,6 +130,7 @@ def main(job: Job) -> None:
     params = job.params
     compositions = layouts(job)
     config = ReleaseConfig.model_validate(params.release)
+    # The data set is the same for all compositions.
     data = compositions[0].data
     files = {name: data / name for name in OF_DATASET}
     adjustments = {}

@@ -26,6 +26,7 @@ def main(job: Job) -> None:
             name = layout.composition
             # Without spaces, because the text has many megabytes.
             text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            # A call, because the page loads the file as a script.
             script = f"received({json.dumps(name)},{text});\n"
             (folder / f"{name}.js").write_text(script, encoding="utf-8")
             generators = data["generators"].values()

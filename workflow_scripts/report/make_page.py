@@ -87,6 +87,7 @@ def examples(layout: Layout, params: Any) -> tuple[list[ShownExample], list[Show
     tables |= artifacts.read_composition(
         layout, "captions", "images", "pairs", "swapped", images=prompted
     )
+    # Lazy: the scores of one generator are in memory at once.
     generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     return choose_examples(generated, params.examples, stream, **tables)

@@ -41,6 +41,7 @@ def main(job: Job) -> None:
         files = dict(zip(job.params.runs, same_name, strict=True))
         if output.suffix == ".parquet":
             tables = {run: read_table(file, MEASUREMENTS) for run, file in files.items()}
+            # Not by its schema, which has no column for the run.
             write_frame(join_rows(tables), output)
         elif output.suffix in HEADINGS:
             write_text(join_chapters(files, HEADINGS[output.suffix]), output)

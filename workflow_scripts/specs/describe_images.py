@@ -13,6 +13,7 @@ def main(job: Job) -> None:
     paths = read_table(job.input.images, IMAGES).set_index("image_id")["path"]
     # Descriptions name images relative to their folder, not to the results folder.
     scenes["file"] = [Path(paths[image]).name for image in scenes["image_id"]]
+    # Each seed describes and divides the same images differently.
     described = describe_images(scenes, test=job.params.test, seed=int(job.wildcards.seed))
     for name, table in described.items():
         write_table(table, getattr(job.output, name), DESCRIPTION_SCHEMAS[name])

@@ -15,6 +15,7 @@ from workflow_scripts.specs.section import section
 def main(job: Job) -> None:
     params = job.params
     table = read_intrinsic(job.input.intrinsic)
+    # With fixed decimals, equal results give equal text.
     text = table.to_csv(index=False, float_format="%.6f", lineterminator="\n")
     write_text(text, job.output.table)
     with style():

@@ -32,6 +32,7 @@ def checkpoint_of(job: Job, settings: SpecsTraining, device: torch.device, group
     """Return the checkpoint from which this training, and no other, resumes."""
     # Everything that determines the trained weights.
     work = key(
+        # Not the whole library, so that changes elsewhere do not repeat a training.
         code_hash("compclip.specs.train_specs", "compclip.specs.data", within=SPECS_CODE),
         settings.model_dump_json(),
         job.wildcards.loss,

@@ -12,6 +12,7 @@ from compclip.split.composition import Lexicons
 from workflow_scripts.inputs import image_blocks, read_json_lists, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
+# The value, such as a color, of each part of a drawn bird.
 FACT_COLUMNS = ["image_id", "part", "value"]
 
 
@@ -21,7 +22,7 @@ def audit_images(job: Job, heldout: Collection[str]) -> list[dict[str, Any]]:
     audits = []
     for images in image_blocks(job):
         tables = read_tables(job, "captions", "pairs", "splits", "swapped", images=images)
-        # Only drawn images have facts: what each part of the picture shows.
+        # Only drawn images have facts.
         facts = read_frame(job.input.facts, FACT_COLUMNS, images) if job.input.facts else None
         audits.append(audit_block(**tables, heldout=heldout, lexicons=lexicons, facts=facts))
     return audits

@@ -84,6 +84,7 @@ def main(job: Job) -> None:
     params = job.params
     heldout = read_json(job.input.heldout)
     splits, images = read_tables(job, "splits", "images").values()
+    # With ``train_on: half``, images that the judge learned from are not judged.
     judged = judged_images(splits, images, params.train_on, params.halves)
     stream = Stream(params.seed, params.dataset, job.wildcards.composition)
     chosen = choose(job, heldout["pairs"], judged, stream)

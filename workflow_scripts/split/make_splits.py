@@ -54,6 +54,7 @@ def write_splits(job: Job) -> None:
     )
     # Each shard of swap_adjectives needs the nouns of all captions of test_seen.
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    # Blocks are read again, because their iterators have ended.
     nouns = nouns_of(**read_blocks(job, "captions", "pairs"), images=seen)
     summary["nouns"] = sorted(nouns)
     write_table(splits, job.output.splits, SPLIT)

@@ -16,6 +16,7 @@ from workflow_scripts.job import Job, run_script
 
 # Draws are tried with the images of so many captions.
 MOST_CAPTIONS = 400_000
+# The columns of pairs that decide which occur, in which images.
 COLUMNS = ["image_id", "adjective", "noun", "relation"]
 
 

@@ -28,6 +28,7 @@ from workflow_scripts.layout import Layout
 # Numbers of swapped captions and ranked pairs that are listed; the tables contain all.
 MOST_SWAPS, MOST_PAIRS = 50, 500
 
+# The headings of the cells of ``size_lines``.
 SIZE_COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
 
 
@@ -144,6 +145,7 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     widths = read_json(folder / "widths.json")
     ranking = read_table(folder / "ranking.parquet", RANKING)
     splits = read_table(folder / "splits.parquet", SPLIT)
+    # Of large tables, only the columns that are counted are read.
     captions = read_table(layout.data / "captions.parquet", CAPTIONS, ["image_id"])
     prompts = read_table(folder / "prompts.parquet", PROMPTS, ["image_id", "split"])
     sizes = size_lines(splits, captions, prompts, widths)

@@ -74,7 +74,7 @@ class Findings:
         """Turn a UserError into an error of ``key``."""
         try:
             yield
-        except UserError as error:
+        except UserError as error:  # the checks go on, so that all problems are listed
             self.error(key, str(error))
 
     def exists(self, key: str, path: str | Path | None, kind: str = "file") -> bool:
@@ -93,7 +93,7 @@ class Findings:
         if not self.exists(key, folder, "folder"):
             return
         # Lazy, so that the walk ends at the first image of a large folder.
-        names = (name.lower() for _, _, names in os.walk(folder) for name in names)
+        names = (name.lower() for _, _, files in os.walk(folder) for name in files)
         if not any(name.endswith(SUFFIXES) for name in names):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
@@ -262,6 +262,7 @@ def open_clip_models() -> set[str]:
 
 def _check_language(config: Config, findings: Findings) -> None:
     """Check the lexicons and the spaCy pipeline."""
+    # Relative, so that errors name the files as the user does.
     folder = Path(os.path.relpath(ROOT / "lexicons"))
     with findings.errors_of("compositions"):
         for composition in config.compositions:

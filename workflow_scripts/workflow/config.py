@@ -84,6 +84,7 @@ class Config(Section):
     """A run of compclip."""
 
     seed: Seed
+    # Validated also if absent, so that its seeds are completed.
     seeds: SeedsConfig = Field(default_factory=SeedsConfig, validate_default=True)
     threads: Threads
     results: str = Field("results", min_length=1, description="folder of the artifacts")
@@ -222,6 +223,7 @@ class Config(Section):
         files = (ROOT / "lexicons" / "adjectives").glob("*.yaml")
         lexicons = sorted(path.stem for path in files)
         for name in names:
+            # The name is a part of paths and a wildcard of rules.
             if not re.fullmatch(NAME, name):
                 raise ValueError(
                     f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon"
@@ -284,6 +286,7 @@ class Config(Section):
         """Check that the data set has the tables and images that other sections read."""
         source = self.dataset.source
         tables = load_source(source).TABLES
+        # Without images to judge, generators are ignored.
         for generator in self.generate.generators if self.scored else ():
             absent = {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables)
             if absent:
@@ -297,6 +300,7 @@ class Config(Section):
         # People are asked about generated images.
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
+        # Long captions of sketches are made from their scenes.
         if self.specs and self.specs.data is None and "scenes" not in tables:
             raise ValueError(
                 f"specs.data: null describes sketches, but dataset.source is {source}; name long "
@@ -425,6 +429,7 @@ def read_values(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from error
     require(
+        # An empty file is None.
         isinstance(values, dict),
         path,
         "expected keys and values",
@@ -440,6 +445,7 @@ def read_config(path: Path) -> Config:
 
 def runs_of(path: Path) -> dict[str, Config]:
     """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
+    # As a whole first, so that errors name the run.
     config = read_config(path)
     runs = run_values(read_values(path))
     return {name: load_config(values) for name, values in runs.items()} or {"": config}

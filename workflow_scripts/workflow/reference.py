@@ -99,7 +99,7 @@ def _default(field: FieldInfo) -> str:
 def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     """Yield the lines of a section's table and of the sections inside it."""
     yield f"\n{'#' * level} {title}\n"
-    if model.__doc__ and level > 1:
+    if model.__doc__:
         yield " ".join(model.__doc__.split()) + "\n"
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
     schemas = model.model_json_schema()["properties"]

@@ -151,6 +151,7 @@ def print_results(folders: list[str]) -> None:
 def main(command: Run) -> None:
     config = read_config(command.config)
     check_alone()
+    # Before Snakemake starts, so that the error is one line.
     for folder in (STATE, Path(config.results), config.cache):
         check_writable(folder)
     # Words that are not options; a value of an option counts, too, and only relaxes the check.

@@ -36,6 +36,7 @@ AT_ONCE = re.compile(r"^LockException: .*")
 # What Snakemake says after Ctrl-C and after SIGTERM.
 ENDED = re.compile("on user request|Will exit after finishing currently running jobs")
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
+# The files of rules are named after stages.
 STAGES = {
     rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())
 }
@@ -66,10 +67,10 @@ def stage_and_work(rule: str) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class RunningJob:
-    log: str
+    log: str  # its path
     stage: str
-    work: float
-    start: float  # in seconds of the run
+    work: float  # seconds in the default run
+    start: float  # in seconds of this run
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.live = sys.stderr.isatty()
         self.begun = time.monotonic()
-        self.closed = threading.Event()
-        self.jobs = 0
+        self.closed = threading.Event()  # ends the thread that draws
+        self.jobs = 0  # of the whole run
         self.left = Counter[str]()  # jobs of each stage that have not finished
         self.work = 0.0  # of all jobs
         self.worked = 0.0  # of those that have finished

@@ -63,6 +63,7 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
         for fault in digests.faults(path, record):
             yield fault, path
         for name, digest in record.inputs.items():
+            # Inputs are named relative to the folder of the artifact.
             source = Path(os.path.normpath(path.parent / name))
             source_record = read_once(source)
             if source_record is None or source_record.digest != digest:
