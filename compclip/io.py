@@ -251,11 +251,12 @@ def read_table(
     these.
     """
     table = read_frame(path, columns, images)
-    if schema.version != (version := table.attrs.get("schema_version")):
-        raise UserError(
-            f"{path}: version {version} of its schema, expected {schema.version}; make it again"
-        )
-    return check_table(table, schema.select(columns) if columns else schema, path)
+    version = table.attrs.get("schema_version")
+    fault = f"version {version} of its schema, expected {schema.version}"
+    require(version == schema.version, path, fault, "make it again")
+    if columns:
+        schema = schema.select(columns)
+    return check_table(table, schema, path)
 
 
 def read_frame(
@@ -280,10 +281,11 @@ def image_ids(path: str | Path) -> tuple[pa.Array, int]:
         pq.ParquetFile(path, page_checksum_verification=True) as file,
     ):
         batches = file.iter_batches(columns=["image_id"], use_threads=False)
-        ids = pa.chunked_array(
-            [batch.column(0).unique() for batch in batches], pa.large_string()
-        ).unique()
-        return ids.take(compute.sort_indices(ids)), file.metadata.num_rows
+        # Distinct in each batch first, so that few ids are in memory.
+        batch_ids = [batch.column(0).unique() for batch in batches]
+        ids = pa.chunked_array(batch_ids, pa.large_string()).unique()
+        order = compute.sort_indices(ids)
+        return ids.take(order), file.metadata.num_rows
 
 
 def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[Images | None]:
@@ -293,39 +295,47 @@ def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[I
     Tables with captions are sorted by image, so that a block is quick to find.
     """
     ids, rows = image_ids(table)
-    begin, end = (len(ids) * number // shards for number in (shard - 1, shard))
-    number = max(1, math.ceil(rows * (end - begin) / max(len(ids), 1) / size))
+    # The shard's images are ids[begin:end].
+    begin = len(ids) * (shard - 1) // shards
+    end = len(ids) * shard // shards
+    images = end - begin
+    shard_rows = rows * images / max(len(ids), 1)
+    number = max(1, math.ceil(shard_rows / size))
     if shards == number == 1:
         return [None]
-    bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
-    return [
-        (ids[first].as_py(), ids[after - 1].as_py())
-        for first, after in pairwise(bounds)
-        if first < after
-    ]
+    bounds = [begin + images * block // number for block in range(number + 1)]
+    blocks: list[Images | None] = []
+    for first, after in pairwise(bounds):
+        if first < after:
+            blocks.append((ids[first].as_py(), ids[after - 1].as_py()))
+    return blocks
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:
     """Return a table without rows, with the schema's columns and dtypes."""
-    return pd.DataFrame(
-        {name: pd.Series(dtype=column.dtype) for name, column in schema.columns.items()}
-    )
+    columns = schema.columns.items()
+    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in columns})
 
 
 def safe_id(image_id: str) -> str:
     """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise
     UserError.
     """
-    parts = image_id.split("/")
-    bad = (
-        not image_id
-        or any(p in ("", ".", "..") for p in parts)
-        or "\\" in image_id
-        or ":" in parts[0]
-    )
-    if bad or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in image_id):
-        raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
+    names = image_id.split("/")
+    # An empty id has one empty name.
+    leaves_folder = any(name in ("", ".", "..") for name in names)
+    # As other systems separate folders, and name disks.
+    is_foreign = "\\" in image_id or ":" in names[0]
+    is_text = not any(_is_unsafe(ord(character)) for character in image_id)
+    is_usable = is_text and not leaves_folder and not is_foreign
+    fault = "not usable as a path inside a folder"
+    require(is_usable, f"image_id {image_id!r}", fault, "rename it")
     return image_id
+
+
+def _is_unsafe(code: int) -> bool:
+    """Return whether a character is a control character or a lone surrogate."""
+    return code < 32 or code == 127 or 0xD800 <= code < 0xE000
 
 
 @checked
@@ -340,7 +350,9 @@ def write_manifest(folder: str | Path, prompts: Made) -> None:
         UserError: a text or a name is missing or blank, or a name has two rows.
     """
     file = Path(folder) / MANIFEST_NAME
-    earlier = [pd.read_json(file, lines=True, dtype=False)] if file.is_file() else []
     columns = [name for name in ("file_name", "text", "seed", "status") if name in prompts]
-    lines = pd.concat([*earlier, prompts[columns]]).drop_duplicates("file_name", keep="last")
+    tables = [prompts[columns]]
+    if file.is_file():
+        tables.insert(0, pd.read_json(file, lines=True, dtype=False))
+    lines = pd.concat(tables).drop_duplicates("file_name", keep="last")
     write_text("".join(json_lines(lines)), file)

@@ -78,20 +78,16 @@ class ReleaseMetric:
             split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}"
         )
         self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
-        self.batch, self.judges, self.texts = (
-            opened.contents.batch,
-            dict[str, Any](),
-            dict[str, Embed](),
-        )
+        self.batch = opened.contents.batch
+        self.judges: dict[str, Any] = {}
+        self.texts: dict[str, Embed] = {}
         self.threads = opened.contents.threads
         everything = self._texts()
         for name, about in self.part.contents.judges.items():
             folder = opened.folder / about.folder
             with open_embedder(folder, self.batch, self.threads, device, Path(cache)) as embedder:
-                self.judges[name], self.texts[name] = (
-                    embedder.judge,
-                    embed_once(embedder, everything),
-                )
+                self.judges[name] = embedder.judge
+                self.texts[name] = embed_once(embedder, everything)
         self.state: ImageEmbeddings = {}
 
     def _texts(self) -> list[str]:
@@ -111,21 +107,16 @@ class ReleaseMetric:
                 height, width).
             ids: (n,) the file_name of each image's prompt.
         """
-        require(
-            len(images) == len(ids),
-            "update",
-            f"{len(images)} images with {len(ids)} ids",
-            "give one each",
-        )
+        fault = f"{len(images)} images with {len(ids)} ids"
+        require(len(images) == len(ids), "update", fault, "give one each")
         unknown = sorted({*ids} - {*self.prompts["file_name"]})
         fault = f"{unknown[:1]} is not a file_name of {self.part.name}, {self.split}"
         require(not unknown, "update", fault, "give the column file_name of the prompts")
+        if not len(images):
+            return
+        items = [as_item(image) for image in images]
         for name, judge in self.judges.items():
-            vectors = (
-                judge.encode_images([as_item(image) for image in images], self.batch)
-                if len(images)
-                else []
-            )
+            vectors = judge.encode_images(items, self.batch)
             for image_id, vector in zip(ids, vectors, strict=True):
                 self.state.setdefault(image_id, {})[name] = vector
 
@@ -168,10 +159,11 @@ class ReleaseMetric:
 
     def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
         """Add images, and return the score of only these."""
-        before, self.state = self.state, {}
+        earlier = self.state
+        self.state = {}
         self.update(images, ids)
-        value, batch = self.compute(), self.state
-        self.state = before | batch
+        value = self.compute()
+        self.state = earlier | self.state
         return value
 
     __call__ = forward
