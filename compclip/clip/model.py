@@ -330,11 +330,12 @@ def encode_batches(
     with progress, torch.inference_mode():
         for items in batches:
             n = len(items)
+            padded = items
             # The size of a batch changes rounding, so the last one gets the size of the others.
             if n < batch:
                 padding = np.zeros((batch - n, *items.shape[1:]), items.dtype)
-                items = np.concatenate([items, padding])
-            encoded.append(encode(items)[:n].float().cpu().numpy())
+                padded = np.concatenate([items, padding])
+            encoded.append(encode(padded)[:n].float().cpu().numpy())
             progress.add(n)
     return np.concatenate(encoded)
 

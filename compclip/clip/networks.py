@@ -142,7 +142,7 @@ class ConvTower(nn.Module):
     ``residual``, at the end ``features``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         embed_dim: int,
         image_size: int,

@@ -429,17 +429,24 @@ def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
     begin = 0
     with parquet_faults(path, "write it again", path.suffix[1:].capitalize()):
         for batch in _all_columns(path):
-            for index, column in enumerate(batch.schema):
-                if _is_image(column):
-                    paths = compute.struct_field(batch[index], "path").cast(arrow.string())
-                    numbers = range(begin, begin + len(batch))
-                    names = arrow.array([f"{name}_{n:06d}" for n in numbers], arrow.string())
-                    batch = batch.set_column(index, column.name, compute.coalesce(paths, names))
+            rows = _with_paths(batch, name, begin)
             begin += len(batch)
-            columns = [field for field in batch.schema if not arrow.types.is_binary(field.type)]
-            batch = batch.select([field.name for field in columns])
-            batch.validate(full=True)
-            yield batch
+            columns = [field for field in rows.schema if not arrow.types.is_binary(field.type)]
+            texts = rows.select([field.name for field in columns])
+            texts.validate(full=True)
+            yield texts
+
+
+def _with_paths(batch: arrow.RecordBatch, name: str, begin: int) -> arrow.RecordBatch:
+    """Return a batch whose images are their paths; its first row has the number ``begin``."""
+    rows = batch
+    for index, column in enumerate(batch.schema):
+        if _is_image(column):
+            paths = compute.struct_field(batch[index], "path").cast(arrow.string())
+            numbers = range(begin, begin + len(batch))
+            names = arrow.array([f"{name}_{n:06d}" for n in numbers], arrow.string())
+            rows = rows.set_column(index, column.name, compute.coalesce(paths, names))
+    return rows
 
 
 def _all_columns(path: Path) -> Iterator[arrow.RecordBatch]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -237,15 +237,21 @@ def warn(summary: dict[str, Any]) -> None:
         log.warning("%s: %d (%s)", key.replace("_", " "), value["count"], names)
 
 
+class Folders(NamedTuple):
+    """Existing folders of a data set."""
+
+    images: Path  # for the image files, to which paths are relative
+    scratch: Path  # for temporary files, in which ``captions.parquet`` is written
+    cache: Path  # keeps downloads
+
+
 def load_dataset(
     source: str,
     settings: dict[str, Any],
-    folder: Path,
-    scratch: Path,
+    folders: Folders,
     *,
     seed: int = 0,
     limit: int | None = None,
-    cache: Path = Path(".cache"),
     processes: int = 1,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, Any]]:
     """Read or draw the images and captions of one source.
@@ -256,10 +262,8 @@ def load_dataset(
     Args:
         source: a module in ``compclip/dataset/sources``.
         settings: fields of its ``Settings``.
-        folder: existing folder for the image files, to which paths are relative.
-        scratch: existing folder for temporary files, in which ``captions.parquet`` is written.
+        folders: for its images and temporary files, and the cache.
         limit: number of images to take; None: all.
-        cache: folder that keeps downloads.
         processes: processes that draw images; the result is the same.
 
     Returns:
@@ -272,16 +276,17 @@ def load_dataset(
     if kind.PARALLEL:
         further["processes"] = processes
     if kind.SCRATCH:
-        further["scratch"] = scratch
+        further["scratch"] = folders.scratch
     parsed = plugins.settings(kind, settings)
-    loaded = kind.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
-    captions = scratch / "captions.parquet"
+    places = {"folder": folders.images, "cache": folders.cache}
+    loaded = kind.load(parsed, seed=seed, limit=limit, **places, **further)
+    captions = folders.scratch / "captions.parquet"
     empty = list[str]()
     normalized: NamesByKind = {}
     write_table(check_captions(loaded.captions, label, empty, normalized), captions, CAPTIONS)
     # From the file, because captions may not fit into memory.
     ids, caption_count = image_ids(captions)
-    images, report = check_image_files(ids.to_pylist(), loaded.images, folder, label)
+    images, report = check_image_files(ids.to_pylist(), loaded.images, folders.images, label)
     skipped = {"captions_empty": named(empty), **report}
     for name in sorted(normalized):
         skipped[name] = named(normalized[name])

@@ -65,7 +65,7 @@ class Start:
 
 
 @checked
-def divide_samples(
+def divide_samples(  # noqa: PLR0913
     samples: Samples | list[Any],
     n_train: Positive,
     n_test: Positive,

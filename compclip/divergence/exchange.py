@@ -77,10 +77,10 @@ def state_of(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     """Return the state of a division; ``sizes`` are those of train and test."""
     train, test, _ = np.split(order, np.cumsum(sizes))
     kinds = []
-    for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
+    for exact, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
         # Sums of multiples of the grid are exact in any order.
-        rounded = np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID
-        matrix = sparse.csr_array((rounded, matrix.indices, matrix.indptr), matrix.shape)
+        rounded = np.rint(exact.data / WEIGHT_GRID) * WEIGHT_GRID
+        matrix = sparse.csr_array((rounded, exact.indices, exact.indptr), exact.shape)
         kind = as_kind(matrix, alpha)
         for subset, rows in enumerate((train, test)):
             weights = matrix[rows].sum(axis=0)

@@ -59,7 +59,7 @@ class Group:
             gradients = [p.grad for p in parameters if p.grad is not None]
             for gradient in gradients:
                 dist.all_reduce(gradient)  # the sum over the processes
-                gradient /= self.count
+                gradient.div_(self.count)
 
     def wait(self) -> None:
         """Wait until all processes call this."""

@@ -93,7 +93,7 @@ def nouns_of(captions: Blocks, pairs: Blocks, images: Collection[str]) -> set[st
     """Return the nouns of ``PairCounts`` in the captions of these images."""
     counts = PairCounts()
     for texts, occurrences in in_blocks(captions, pairs):
-        texts = texts[texts["image_id"].isin(images)]
-        occurrences = occurrences[occurrences["image_id"].isin(images)]
-        counts.add(texts, occurrences)
+        has_text = texts["image_id"].isin(images)
+        has_pair = occurrences["image_id"].isin(images)
+        counts.add(texts[has_text], occurrences[has_pair])
     return counts.nouns()

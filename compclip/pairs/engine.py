@@ -52,13 +52,13 @@ def occurrences(
     relations = _relations(doc, words, word_of_token)
     reached, absent = denied(doc, words)
     result = []
-    for (a, n), relation in sorted(relations.items()):
+    for (a, n), grammatical in sorted(relations.items()):
         adjective = words[a]
         noun = words[n]
         # What a caption denies or supposes: whether the image shows it is open.
         # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
-        if a in reached or n in absent:
-            relation = "disputed"
+        is_disputed = a in reached or n in absent
+        relation = "disputed" if is_disputed else grammatical
         # Offsets in the caption as given, which people and swaps see.
         adjective_span = text.given(adjective.start, adjective.end)
         noun_span = text.given(noun.start, noun.end)

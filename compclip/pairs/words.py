@@ -256,9 +256,14 @@ class Vocabulary:
         role = self._copula_role(doc, i) or _raising_role(doc, i)
         if role is not None:
             return role
-        role = _token_part(token)
         if self._is_antecedent_clause(doc, i):
             return Role.THAT
+        return self._role_by_tag(doc, i, following)
+
+    def _role_by_tag(self, doc: Doc, i: int, following: Token | None) -> Role:
+        """Return the role that a token's tag suggests, corrected by its neighbors."""
+        token = doc[i]
+        role = _token_part(token)
         if role is Role.OTHER:
             return self._role_of_other(doc, i)
         # `top` in `a blue top bowling`

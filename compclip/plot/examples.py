@@ -204,24 +204,25 @@ def choose_examples(
     generated: Iterable[GeneratedImages],
     n: int,
     stream: np.random.Generator,
-    *,
-    captions: pd.DataFrame,
-    images: pd.DataFrame,
-    pairs: pd.DataFrame,
-    prompts: pd.DataFrame,
-    swapped: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
 ) -> tuple[list[ShownExample], list[ShownExample]]:
-    """Return at most ``n`` swapped examples, and unseen ones, from tables of ``core.tables``."""
-    classes = _classes(captions)
-    prompts = prompts.drop_duplicates(PROMPT_KEY)
+    """Return at most ``n`` swapped examples, and unseen ones.
+
+    Args:
+        tables: captions, images, pairs, prompts and swapped, as in ``core.tables``.
+    """
+    classes = _classes(tables["captions"])
+    prompts = tables["prompts"].drop_duplicates(PROMPT_KEY)
     prompts_by_split = {split: prompts[prompts["split"] == split] for split in TESTS}
-    prompted_swaps = swapped.merge(prompts_by_split["test_swapped"][CAPTION_KEY], on=CAPTION_KEY)
+    prompted_swaps = tables["swapped"].merge(
+        prompts_by_split["test_swapped"][CAPTION_KEY], on=CAPTION_KEY
+    )
     swapped_rows = choose_rows(prompted_swaps, classes, n, stream)
     unseen = prompts_by_split["test_unseen"].dropna(subset="pair")
     unseen_rows = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
     shown = {row.image_id for row in [*swapped_rows, *unseen_rows]}
-    pairs = pairs[pairs["image_id"].isin(shown)]
-    paths = images.set_index("image_id")["path"].dropna()
+    pairs = tables["pairs"][tables["pairs"]["image_id"].isin(shown)]
+    paths = tables["images"].set_index("image_id")["path"].dropna()
     pictures = [made_of(generator, shown) for generator in generated]
     # Generators that serve all splits come first, so that each generator's pictures are in one
     # column.

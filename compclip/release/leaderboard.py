@@ -174,7 +174,7 @@ def leaderboard_data(
         for line in lines:
             line["control"] = line["name"] in composition.contents.generators
             # Controls state nothing.
-            line |= statements.get(line["name"], {})
+            line.update(statements.get(line["name"], {}))
         differences = differences_of(tables.comparisons)
         compositions[name] = {"lines": lines, "differences": differences}
     return {"compositions": compositions}

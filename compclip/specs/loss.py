@@ -47,7 +47,7 @@ class Margin:
 
 
 @checked
-def specs_loss(
+def specs_loss(  # noqa: PLR0913
     images: Vectors,
     full: Vectors,
     base: Vectors,

@@ -55,6 +55,6 @@ def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
         label = JUDGE_NAMES[judge]
         if against:
             label += f" − {JUDGE_NAMES[against]}"
-        rows = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)]
-        lines.append(Line(label, [_estimate_cell(row) for row in rows.itertuples()]))
+        ordered = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)]
+        lines.append(Line(label, [_estimate_cell(row) for row in ordered.itertuples()]))
     return lines

@@ -333,7 +333,7 @@ def join_audits(
 
 
 @checked
-def audit(
+def audit(  # noqa: PLR0913
     captions: Captions,
     pairs: Pairs,
     splits: Splits,

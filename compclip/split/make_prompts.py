@@ -127,11 +127,10 @@ def choose_pairs(
     ``make_prompts`` says.
     """
     blocks = []
-    for texts, occurrences, swaps in in_blocks(captions, pairs, swapped):
+    for tables_of_block in in_blocks(captions, pairs, swapped):
         # An inner join: images that are not judged have no prompt.
-        texts = texts.merge(judged, on="image_id")
-        occurrences = occurrences.merge(judged, on="image_id")
-        swaps = swaps.merge(judged, on="image_id")
+        of_judged = [table.merge(judged, on="image_id") for table in tables_of_block]
+        texts, occurrences, swaps = of_judged
         is_seen = occurrences["split"] == "test_seen"
         seen = plain_pairs(occurrences[is_seen], wanted.ranked)
         seen["unchanged"] = ~is_changed(seen, swaps)
@@ -234,7 +233,7 @@ def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.Da
 
 
 @checked
-def make_prompts(
+def make_prompts(  # noqa: PLR0913
     captions: Captions,
     pairs: Pairs,
     ranking: Ranking,

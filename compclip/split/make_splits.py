@@ -382,7 +382,7 @@ def _shortages(
 
 
 @checked
-def make_splits(
+def make_splits(  # noqa: PLR0913
     captions: CaptionBlocks,
     pairs: OccurrenceBlocks,
     ranking: RankedPairs,

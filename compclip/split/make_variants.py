@@ -95,6 +95,11 @@ def overlap(noun: str, other: str) -> bool:
     return other in parts_of.get(noun, ())
 
 
+def _with_new_adjective(mention: Mention, new_adjectives: Mapping[tuple[int, str], str]) -> Mention:
+    adjective = new_adjectives.get((mention.start, mention.noun), mention.adjective)
+    return replace(mention, adjective=adjective)
+
+
 def variants_of(
     prompt: CaptionPrompt,
     ranked: Sequence[str],
@@ -118,10 +123,7 @@ def variants_of(
     # One adjective may modify several nouns, of which a swap names one.
     new_adjectives = {(c["start"], c["noun"]): str(c["new_adj"]) for c in prompt.changes}
     # The pairs of the prompt: the mentions with their new adjectives.
-    prompted: dict[Mention, Mention] = {}
-    for mention in prompt.mentions:
-        new = new_adjectives.get((mention.start, mention.noun), mention.adjective)
-        prompted[mention] = replace(mention, adjective=new)
+    prompted = {m: _with_new_adjective(m, new_adjectives) for m in prompt.mentions}
     target = [m for m, new in prompted.items() if (new.adjective, m.noun) == (adjective, noun)]
     if not target:
         reasons["no pair"] += 1
@@ -132,27 +134,27 @@ def variants_of(
         return
     caption = Wording(prompt.caption)
     as_prompted = [replace(mention, adjective=adjective) for mention in target]
+    further = {mention: new for mention, new in prompted.items() if mention not in target}
     # Adjectives that the prompt itself states of the noun, or of its parts.
-    elsewhere = set()
+    elsewhere = {new.adjective for m, new in further.items() if overlap(noun, m.noun)}
     # A variant of a swapped caption keeps its other changes.
-    kept_changes = []
-    for mention, as_changed in prompted.items():
-        if mention in target:
-            continue
-        if overlap(noun, mention.noun):
-            elsewhere.add(as_changed.adjective)
-        if (mention.start, mention.noun) in new_adjectives:
-            kept_changes.append(Candidate.of(mention.noun, as_changed.adjective, (mention,)))
-    for new in ranked:
-        reason = None
+    kept_changes = [
+        Candidate.of(mention.noun, new.adjective, (mention,))
+        for mention, new in further.items()
+        if (mention.start, mention.noun) in new_adjectives
+    ]
+
+    def reason_against(new: str) -> str | None:
         if new in elsewhere:
-            reason = "describes the noun elsewhere"
-        elif contradiction(caption, as_prompted, new, list(prompted.values())):
-            reason = "contradiction"
-        elif _has_objection(caption, target, new, adjectives, nouns):
-            reason = "wording"
-        elif new in stated_of_noun:
-            reason = STATED
+            return "describes the noun elsewhere"
+        if contradiction(caption, as_prompted, new, list(prompted.values())):
+            return "contradiction"
+        if _has_objection(caption, target, new, adjectives, nouns):
+            return "wording"
+        return STATED if new in stated_of_noun else None
+
+    for new in ranked:
+        reason = reason_against(new)
         if reason is not None:
             reasons[reason] += 1
             continue

@@ -175,7 +175,7 @@ def _count_occurrences(pairs: OccurrenceBlocks) -> pd.Series:
 
 
 @checked
-def sample_heldout(
+def sample_heldout(  # noqa: PLR0913
     ranking: Ranking,
     draw: Draw | None = None,
     *,

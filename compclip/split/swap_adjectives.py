@@ -387,12 +387,11 @@ def offer_swaps(
     number = 0
     reasons: Counter[str] = Counter()
     tables = [empty_table(OFFERS)]
-    for texts, occurrences in in_blocks(captions, pairs):
-        texts = texts[texts["image_id"].isin(seen)].sort_values(CAPTION_KEY)
+    for block_texts, occurrences in in_blocks(captions, pairs):
+        texts = block_texts[block_texts["image_id"].isin(seen)].sort_values(CAPTION_KEY)
         number += len(texts)
         # All relations: a disputed mention keeps others from being swapped.
-        occurrences = occurrences[occurrences["image_id"].isin(seen)]
-        mentions = mentions_by_caption(occurrences)
+        mentions = mentions_by_caption(occurrences[occurrences["image_id"].isin(seen)])
         rows = []
         for image, caption, text in texts[[*CAPTION_KEY, "text"]].itertuples(index=False):
             # What the parse and the rules of ``wording`` allow.
@@ -439,7 +438,7 @@ def swap_captions(
 
 
 @checked
-def swap_adjectives(
+def swap_adjectives(  # noqa: PLR0913
     captions: Captions,
     pairs: Pairs,
     splits: Splits,

@@ -122,7 +122,7 @@ def test_every_swap_marks_its_pairs(results: Path) -> None:
     layout = Layout(results, DATASET, COMPOSITION)
     tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
     swaps, unseen = choose_examples(
-        read_generated(layout, GENERATORS, ["0"]), 12, np.random.default_rng(0), **tables
+        read_generated(layout, GENERATORS, ["0"]), 12, np.random.default_rng(0), tables
     )
     changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(
         ["image_id", "swapped_text"]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from compclip.core.fingerprint import check_unchanged, fingerprint
 from compclip.core.tables import IMAGES
-from compclip.dataset.load_dataset import load_dataset
+from compclip.dataset.load_dataset import Folders, load_dataset
 from compclip.io import atomic_folder, scratch_folder, write_frame, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
@@ -21,11 +21,9 @@ def main(job: Job) -> None:
             images, tables, summary = load_dataset(
                 params.source,
                 params.settings,
-                folder,
-                scratch,
+                Folders(folder, scratch, params.cache),
                 seed=params.seed,
                 limit=params.limit,
-                cache=params.cache,
                 processes=job.threads,
             )
             # Inside the block, so that nothing is kept of files that changed while they were read.

@@ -90,7 +90,7 @@ def examples(layout: Layout, params: Any) -> tuple[list[ShownExample], list[Show
     # Lazy: the scores of one generator are in memory at once.
     generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
-    return choose_examples(generated, params.examples, stream, **tables)
+    return choose_examples(generated, params.examples, stream, tables)
 
 
 def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:

@@ -187,9 +187,27 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
 
     Torch is imported only to look up a tag of open_clip, which is not known without it.
     """
+    check_model_name(key, config, findings)
+    weights = config.pretrained
+    # Without open_clip in this environment, the step itself reads the file.
+    is_found = is_weights_file(weights) and findings.exists(f"{key}.pretrained", weights)
+    if is_found and find_spec("open_clip"):
+        with findings.errors_of(key):
+            from compclip.clip.sources import find_source
+
+            find_source(config)
+    if config.tower:
+        for setting in ("weights", "rename"):
+            path = getattr(config.tower, setting)
+            # With a colon, it is a file inside an installed package.
+            if path and ":" not in path:
+                findings.exists(f"{key}.tower.{setting}", path)
+
+
+def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
+    """Check that a model, and a tag of its weights, exist."""
     name = config.model
     weights = config.pretrained
-    is_file = is_weights_file(weights)
     if name.startswith(FOLDER):
         folder = name.removeprefix(FOLDER)
         if findings.exists(f"{key}.model", folder, "folder"):
@@ -204,21 +222,9 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
         findings.exists(f"{key}.model", name)
     elif model_file(name) is None and name not in open_clip_models():
         findings.error(f"{key}.model", unknown_model(name))
-    elif weights and not is_file:
+    elif weights and not is_weights_file(weights):
         with findings.errors_of(f"{key}.pretrained"):
             check_tag(name, weights, findings)
-    # Without open_clip in this environment, the step itself reads the file.
-    if is_file and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
-        with findings.errors_of(key):
-            from compclip.clip.sources import find_source
-
-            find_source(config)
-    if config.tower:
-        for setting in ("weights", "rename"):
-            path = getattr(config.tower, setting)
-            # With a colon, it is a file inside an installed package.
-            if path and ":" not in path:
-                findings.exists(f"{key}.tower.{setting}", path)
 
 
 def check_tag(model: str, tag: str, findings: Findings) -> None:
