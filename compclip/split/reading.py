@@ -435,13 +435,25 @@ def _coordinated(items: list[TextItem], start: int) -> list[int]:
     """
     positions: list[int] = []
     for i in range(start, len(items)):
+        is_article = i > start and items[i].word in WORDS.indefinite_articles
         if items[i].kind in MODIFYING:
             positions.append(i)
             if _word(items, i + 1) not in WORDS.joins:
                 break
-        elif items[i].word not in IN_ROW:
+        # `its eye is red and a black and white bill`: the row ends, a noun phrase begins.
+        elif items[i].word not in IN_ROW or (is_article and _is_phrase(items, i + 1)):
             break
     return positions
+
+
+def _is_phrase(items: list[TextItem], start: int) -> bool:
+    """Return whether the words from ``start`` on are adjectives in a row and their noun."""
+    for item in items[start:]:
+        if item.kind == "noun":
+            return True
+        if item.kind not in MODIFYING and item.word not in IN_ROW:
+            return False
+    return False
 
 
 def _as_predicate(items: list[TextItem]) -> Reading:

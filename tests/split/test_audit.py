@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compclip.core.code import reached
@@ -388,6 +388,7 @@ def test_finds_an_adjective_that_two_nouns_share() -> None:
 
 
 @settings(max_examples=25)
+@example(273, 177)  # `eye ring that is red and a very black and grey bill`
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_never_fires_on_true_output(seed: int, other: int) -> None:
     data = world(seed, images=40, captions=3)

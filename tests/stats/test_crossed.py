@@ -3,9 +3,19 @@ known.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from benchmarks.intervals import DIFFERENCE, DOCUMENT, SCORE_WORLDS, World, measure_coverage
+from benchmarks.intervals import (
+    DIFFERENCE,
+    DOCUMENT,
+    EACH_WORLD,
+    SCORE_WORLDS,
+    SHOWN,
+    World,
+    measure_coverage,
+    short_table,
+)
 from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
@@ -65,25 +75,20 @@ def test_coverage(world: World) -> None:
 
 
 def test_the_document_has_the_targets_and_the_widths_that_the_page_names() -> None:
-    lines = [
-        line
-        for line in DOCUMENT.read_text("utf-8").split("<!--")[1].split("\n")
-        if line.startswith("| ")
-    ]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    by_name = {
-        name: [float(cell.split()[0]) for cell in cells[:9]]
-        for name, *cells in rows
-        if name != "scores"
-    }
-    assert list(by_name) == [*SCORE_WORLDS]
+    table = pd.read_csv(EACH_WORLD).set_index("scores")
+    assert list(table.index) == [*SCORE_WORLDS]
     for name, world in SCORE_WORLDS.items():
-        _, others, *_, these = by_name[name][:6]
         if world.pairs >= 5 and world.judges > 1:
-            assert others >= (92 if world.pairs >= 10 else 88), name
-        assert 93 <= these <= (99 if "nine pairs" in name else 97), name
+            least = 92 if world.pairs >= 10 else 88
+            assert table.loc[name, "new_pairs_covered"] >= least, name
+        most = 99 if "nine pairs" in name else 97
+        assert 93 <= table.loc[name, "same_pairs_covered"] <= most, name
     for pairs, half in HALF_WIDTHS.items():
-        assert by_name[f"{pairs} pairs, 50 %"][4] / 2 == pytest.approx(half, abs=0.5)
+        width = table.loc[f"{pairs} pairs, 50 %", "new_pairs_width"]
+        assert width / 2 == pytest.approx(half, abs=0.5)
+    # The page shows some of them.
+    shown = "\n".join(short_table(table.loc[list(SHOWN)].reset_index()))
+    assert shown in DOCUMENT.read_text("utf-8")
 
 
 def test_few_pairs_and_pairs_as_the_trials_if_all_hits_are_equal() -> None:
