@@ -80,7 +80,8 @@ def find_device(name: str, key: str = "judge.device") -> torch.device:
     if name == "cpu":
         return torch.device("cpu")
     has_gpu = torch.cuda.is_available()
-    require(name == "auto" or has_gpu, key, "cuda, but torch sees no GPU", "use auto or cpu")
+    fault = "cuda, but torch sees no GPU"
+    require(name != "cuda" or has_gpu, key, fault, "use auto or cpu")
     return torch.device("cuda" if has_gpu else "cpu")
 
 
