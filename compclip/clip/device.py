@@ -29,8 +29,7 @@ def settle(threads: int) -> None:
     # second.
     torch.set_deterministic_debug_mode("error")
     # Filling guards against reads of uninitialized memory, but costs a fifth of the time.
-    deterministic: Any = torch.utils.deterministic
-    deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     # On a GPU torch would round the inputs of convolutions to 19 bits, and scores would differ.
     torch.backends.cudnn.allow_tf32 = False
 
