@@ -344,7 +344,7 @@ def write_manifest(folder: str | Path, prompts: Made) -> None:
 
     Args:
         prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok``
-            or why there is no image). Lines of earlier calls for other images are kept.
+            or why there is no image). The file keeps its lines about other images.
 
     Raises:
         UserError: a text or a name is missing or blank, or a name has two rows.

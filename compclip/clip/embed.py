@@ -157,7 +157,7 @@ class Embedder:
         encode: Callable[[list[int]], np.ndarray],
         item: Callable[[int], str],
     ) -> np.ndarray:
-        """Return the embeddings (n, d) of n keys, of which only new ones are encoded."""
+        """Return the embeddings (n, d) of n keys; only new ones are encoded."""
         first: dict[bytes, int] = {}  # row of each distinct key
         for row, name in enumerate(keys):
             first.setdefault(name, row)

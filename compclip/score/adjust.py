@@ -81,7 +81,7 @@ def choose_adjustment(
     embeddings = pictures(entries["path"].tolist())  # (n, d)
     choices_for = compare_texts(entries, "test_seen", variants, texts, embeddings, mean)
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
-    # Sums, so that each pair can be left out of the means.
+    # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
     # A multiple that is chosen on a pair would favor it over held-out ones.

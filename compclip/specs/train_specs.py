@@ -201,8 +201,9 @@ class Trainer:
     def batches(
         self, examples: LongExamples, steps: range, epoch_steps: int, seed: int
     ) -> Iterator[Batch]:
-        """Yield this process's batches of ``steps``, of which an epoch has ``epoch_steps``;
-        randomness depends only on seed and step.
+        """Yield this process's batches of ``steps``; an epoch has ``epoch_steps`` steps.
+
+        Randomness depends only on seed and step.
         """
         size = self.settings.batch * self.group.count
         process_rows = self.group.share(size)

@@ -120,7 +120,7 @@ def variants_of(
             overlapping noun.
     """
     adjective, noun = split_pair(prompt.pair)
-    # One adjective may modify several nouns, of which a swap names one.
+    # One adjective may modify several nouns; a swap names one of them.
     new_adjectives = {(c["start"], c["noun"]): str(c["new_adj"]) for c in prompt.changes}
     # The pairs of the prompt: the mentions with their new adjectives.
     prompted = {m: _with_new_adjective(m, new_adjectives) for m in prompt.mentions}

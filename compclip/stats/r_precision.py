@@ -87,7 +87,7 @@ class Weights:
 
     def __init__(self, pool: Pool, texts: int) -> None:
         sizes = np.diff(pool.starts)
-        # Each image has the weight ``unit``, of which each of its captions has an equal portion.
+        # Each image has the weight ``unit``; each of its captions has an equal portion of it.
         unit = math.lcm(*map(int, np.unique(sizes)))
         if unit * pool.images >= 2**53:
             # Above 2^53, float64 rounds integers. Portions are rounded instead, by about 1e-9.

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from benchmarks import forge
 from compclip.core.digests import digests, sha256
 from compclip.core.errors import UserError, one_line
 from compclip.io import read_json, write_json
@@ -206,18 +207,7 @@ def with_column(name: str, column: str, value: Any) -> Any:
 
 def bomb(folder: Path) -> None:
     """Write captions of 2.5 GB into a file of some kB."""
-    text = pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000])
-    )
-    table = pa.table(
-        {
-            "image_id": ["1"] * 2_500,
-            "caption_id": range(2_500),
-            "class_id": ["1"] * 2_500,
-            "text": text,
-        }
-    )
-    pq.write_table(table, folder / "captions.parquet", compression="zstd")
+    forge.bomb(folder)
     assert (folder / "captions.parquet").stat().st_size < 50_000
     sign(folder)
 
