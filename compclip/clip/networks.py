@@ -5,6 +5,7 @@ other keys there are the arguments of their classes.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -131,9 +132,9 @@ class _SumRows(torch.autograd.Function):
         return row_gradient, None, None, None  # the other arguments are integers
 
 
-class ConvTower(nn.Module):
-    """Pixels to a vector: convolutions that shrink the picture, the mean over what remains, a
-    projection.
+@dataclass(frozen=True)
+class ConvLayers:
+    """The convolutions of a ``ConvTower``, as keys of a model config.
 
     Each convolution makes the picture smaller by its stride (``strides``, by default 2). Where its
     side (``kernels``, by default twice the stride, less one) is larger than the stride, the squares
@@ -142,29 +143,40 @@ class ConvTower(nn.Module):
     ``residual``, at the end ``features``.
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        embed_dim: int,
-        image_size: int,
-        widths: Sequence[int],
-        depths: Sequence[int],
-        features: int,
-        strides: Sequence[int] | None = None,
-        kernels: Sequence[int] | None = None,
-        residual: int = 3,
-    ) -> None:
+    widths: Sequence[int]
+    depths: Sequence[int]
+    features: int
+    strides: Sequence[int] | None = None
+    kernels: Sequence[int] | None = None
+    residual: int = 3
+
+    def build(self) -> nn.Sequential:
+        """Return them as modules, with random weights."""
+        strides = self.strides or [2] * len(self.widths)
+        kernels = self.kernels or [2 * stride - 1 for stride in strides]
+        modules: list[nn.Module] = []
+        channels = 3
+        sizes = zip(self.widths, self.depths, strides, kernels, strict=True)
+        for width, depth, stride, kernel in sizes:
+            modules.append(_convolution(channels, width, kernel, stride))
+            modules += [_Residual(width, self.residual) for _ in range(depth)]
+            channels = width
+        return nn.Sequential(*modules, _convolution(channels, self.features, 1, 1))
+
+
+class ConvTower(nn.Module):
+    """Pixels to a vector: convolutions that shrink the picture, the mean over what remains, a
+    projection.
+
+    ``layers``: the fields of ``ConvLayers``.
+    """
+
+    def __init__(self, embed_dim: int, image_size: int, **layers: Any) -> None:
         super().__init__()
         self.image_size = image_size
-        strides = strides or [2] * len(widths)
-        kernels = kernels or [2 * stride - 1 for stride in strides]
-        layers: list[nn.Module] = []
-        channels = 3
-        for width, depth, stride, kernel in zip(widths, depths, strides, kernels, strict=True):
-            layers.append(_convolution(channels, width, kernel, stride))
-            layers += [_Residual(width, residual) for _ in range(depth)]
-            channels = width
-        self.layers = nn.Sequential(*layers, _convolution(channels, features, 1, 1))
-        self.projection = nn.Linear(features, embed_dim, bias=False)
+        convolutions = ConvLayers(**layers)
+        self.layers = convolutions.build()
+        self.projection = nn.Linear(convolutions.features, embed_dim, bias=False)
         self.center = nn.BatchNorm1d(embed_dim, affine=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

@@ -65,7 +65,7 @@ class Start:
 
 
 @checked
-def divide_samples(  # noqa: PLR0913
+def divide_samples(
     samples: Samples | list[Any],
     n_train: Positive,
     n_test: Positive,
@@ -73,7 +73,6 @@ def divide_samples(  # noqa: PLR0913
     compound: Literal["max"] | Fraction = "max",
     seed: Whole = 0,
     restarts: Positive = RESTARTS,
-    moves: Whole | None = None,
 ) -> Start:
     """Divide samples into ``n_train``, ``n_test`` and unused ones, with the wanted divergences.
 
@@ -89,7 +88,6 @@ def divide_samples(  # noqa: PLR0913
         compound: wanted compound divergence, from 0 to 1; max: the largest for an atom divergence
             of at most ``atom``.
         restarts: first samples to try; fewer are tried if one meets both targets.
-        moves: exchanges to try before the hops; by default, depends on the number of samples.
 
     Returns:
         The rows of train and of test, ascending, and both divergences.
@@ -106,8 +104,7 @@ def divide_samples(  # noqa: PLR0913
     weighty = np.flatnonzero((samples.atoms.sum(axis=1) > 0) & (samples.compounds.sum(axis=1) > 0))
     if not len(weighty):
         raise UserError("no sample has both atoms and compounds; nothing can diverge")
-    if moves is None:
-        moves = round(MOVES * len(samples) ** 0.5)
+    moves = round(MOVES * len(samples) ** 0.5)
     log.info(
         "%d times: %d of %d samples placed, then %d exchanges",
         restarts,

@@ -4,6 +4,7 @@ lower it.
 Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -46,16 +47,25 @@ class Margin:
         return loss
 
 
+@dataclass(frozen=True)
+class Objective:
+    """How a training weighs the terms of its loss, and the margin, which each batch passes on to
+    the next.
+    """
+
+    weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"]
+    margin: Margin = field(default_factory=Margin)
+
+
 @checked
-def specs_loss(  # noqa: PLR0913
+def specs_loss(
     images: Vectors,
     full: Vectors,
     base: Vectors,
     detail: Vectors,
     negative: Vectors,
     scale: torch.Tensor,
-    margin: Margin | None = None,
-    weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
+    objective: Objective | None = None,
 ) -> Losses:
     """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of
     negatives.
@@ -67,8 +77,8 @@ def specs_loss(  # noqa: PLR0913
         detail: (n, d) one chunk more than base.
         negative: (n, d) base with its last chunk replaced by another image's.
         scale: the inverse temperature, which turns cosines into logits.
-        margin: the margin after the previous batch; None for the first batch.
-        weights: of the contrastive term, the details and the negatives.
+        objective: weights of the terms, and the margin after the previous batch; None: the
+            published weights, and the margin of a first batch.
 
     Returns:
         Scalars; ``total`` is NaN if an input is NaN or infinite. An error would wait for the GPU in
@@ -80,7 +90,7 @@ def specs_loss(  # noqa: PLR0913
     texts = {"full": full, "base": base, "detail": detail, "negative": negative}
     for name, rows in texts.items():
         _require_like_images(name, rows, images)
-    margin = margin or Margin()
+    objective = objective or Objective()
     logits = scale * full @ images.T  # (n, n), a row per caption
     own_image = torch.arange(len(images), device=images.device)
     contrastive = F.cross_entropy(logits, own_image)
@@ -88,9 +98,9 @@ def specs_loss(  # noqa: PLR0913
     cosines = (torch.stack([base, detail, negative]) * images).sum(-1)
     base_logits, detail_logits, negative_logits = scale * cosines
     # This order matters: the first hinge sets the margin of the second.
-    detail_loss = margin.hinge(detail_logits, base_logits)
-    negative_loss = margin.hinge(base_logits, negative_logits)
-    contrastive_weight, detail_weight, negative_weight = weights
+    detail_loss = objective.margin.hinge(detail_logits, base_logits)
+    negative_loss = objective.margin.hinge(base_logits, negative_logits)
+    contrastive_weight, detail_weight, negative_weight = objective.weights
     total = contrastive_weight * contrastive
     total = total + detail_weight * detail_loss + negative_weight * negative_loss
     # The hinges of infinite embeddings are finite.

@@ -26,7 +26,7 @@ from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import make_optimizer, rate, take_step, training_mode
 from compclip.specs.config import KEPT_POSITIONS, SpecsTraining
 from compclip.specs.data import LongExample, LongExamples
-from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
+from compclip.specs.loss import LOSS_WEIGHTS, Losses, Objective, specs_loss
 from compclip.specs.stretch import position_name
 
 # Words that an image cannot show or contradict. Other stop words, such as `no`, `two`, `above`,
@@ -196,7 +196,7 @@ class Trainer:
         self.positions = self.model.get_parameter(name).detach()[:KEPT_POSITIONS]
         self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
         self.scaler = scaler(settings.precision, judge.device)
-        self.margin = Margin()
+        self.objective = Objective(LOSS_WEIGHTS["specs" if hinges else "contrastive"])
 
     def batches(
         self, examples: LongExamples, steps: range, epoch_steps: int, seed: int
@@ -227,18 +227,15 @@ class Trainer:
             images = self.model.encode_image(pixels)
             texts = encode_families(self.model, batch.ids.to(device))
         embeddings = [F.normalize(rows.float(), dim=-1) for rows in (images, *texts)]
-        loss = "specs"
         if not self.hinges:
             # The hinges have weight 0, so any texts do for them.
             image_rows, full_rows = embeddings
             embeddings = [image_rows, full_rows, full_rows, full_rows, full_rows]
-            loss = "contrastive"
         # L_con: captions compete with the images of all processes.
         gathered = self.group.gather(torch.cat(embeddings, dim=1))
         images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
         scale = self.model.logit_scale.exp()
-        weights = LOSS_WEIGHTS[loss]
-        return specs_loss(images, full, base, detail, negative, scale, self.margin, weights)
+        return specs_loss(images, full, base, detail, negative, scale, self.objective)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
         """Make one step, and return its row of the log."""
@@ -262,7 +259,7 @@ class Trainer:
         means = torch.stack(values).mean(0).tolist()
         return {
             **dict(zip(LOSSES, means, strict=True)),
-            "margin": float(self.margin.epsilon),
+            "margin": float(self.objective.margin.epsilon),
             "lr": lr,
             "cut": truncated,
             "without_negative": without_negative,
@@ -307,7 +304,7 @@ def train_specs(
     done = len(rows)
     if done:
         # The margin is no tensor of the model, so only the log has it.
-        trainer.margin.epsilon = rows[-1]["margin"]
+        trainer.objective.margin.epsilon = rows[-1]["margin"]
     warmup = settings.warmup
     if warmup >= 1:  # a number of steps, not yet a fraction of them
         warmup /= steps

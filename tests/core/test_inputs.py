@@ -108,7 +108,6 @@ def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "n_train": 4,
             "n_test": 3,
             "restarts": 1,
-            "moves": 10,
         },
         "estimate_score": {"values": np.eye(N)[0], "images": IDS, "pairs": ["red_bill"] * N},
         "extract_pairs": {"captions": CAPTIONS, "adjectives": ["color"], "nouns": "birds"},

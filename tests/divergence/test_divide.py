@@ -60,9 +60,10 @@ def test_never_worse_than_the_plain_greedy(
     seed: int, moves: int, compound: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(greedy_module, "RENEW", 20)
+    monkeypatch.setattr(step, "MOVES", moves / 60**0.5)
     atoms, compounds = adjective_noun_bags(60, seed=seed, adjectives=6, nouns=6)
     samples = from_bags(atoms, compounds)
-    best = divide_samples(samples, 36, 12, 0.02, compound, seed, restarts=1, moves=moves)
+    best = divide_samples(samples, 36, 12, 0.02, compound, seed, restarts=1)
     first = int(best.greedy.train[0])
     train, test, way = plain_greedy(atoms, compounds, 36, 12, 0.02, compound, first)
     assert best.greedy.train.tolist() == train and best.greedy.test.tolist() == test
@@ -76,12 +77,15 @@ def test_never_worse_than_the_plain_greedy(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("atom", "compound"), [(0.1, 0.5), (0.2, "max"), (0.5, "max")])
-def test_the_best_of_all_divisions(seed: int, atom: float, compound: float | str) -> None:
+def test_the_best_of_all_divisions(
+    seed: int, atom: float, compound: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A limit that does not bind draws D_A no nearer."""
+    monkeypatch.setattr(step, "MOVES", 2000)
     samples, is_max = weighed(8, seed), compound == "max"
     goal = Goal(atom, 1.0 if is_max else float(compound), is_max)
     best = min(target_score(goal, *measure(samples, *rows)) for rows in all_divisions(8, 4, 2))
-    reached = divide_samples(samples, 4, 2, atom, compound, seed, restarts=8, moves=5000)
+    reached = divide_samples(samples, 4, 2, atom, compound, seed, restarts=8)
     assert target_score(goal, reached.atom, reached.compound) == pytest.approx(best, abs=1e-5)
     assert not is_max or reached.atom <= atom
 
@@ -227,9 +231,7 @@ def test_no_side_is_emptied_of_compounds() -> None:
     for seed in (0, 1, 2, 3, 4, 5):
         atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
         samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
-        assert (
-            divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0]
-            >= 8
-        )
+        best = divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1)
+        assert best.greedy.train[0] >= 8
         with pytest.raises(UserError, match="no sample has both atoms and compounds"):
             divide_samples(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)

@@ -24,7 +24,7 @@ from compclip.core import cli
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from compclip.specs import score as step
-from compclip.specs.loss import Margin, specs_loss
+from compclip.specs.loss import Margin, Objective, specs_loss
 from compclip.specs.measure import cosine, specs_score
 from compclip.specs.score import read_image_texts, score_pairs
 from tests.clip.conftest import clip_folder
@@ -293,17 +293,17 @@ def by_loops(
 @given(st.integers(0, 2**31), st.floats(0.5, 50))
 def test_against_loops(seed: int, scale: float) -> None:
     """Three consecutive batches, each of which passes its margin on."""
-    margin, epsilon = Margin(), 0.0
+    objective, epsilon = Objective(), 0.0
     for k in range(3):
         rows = batch(seed + k)
-        losses = specs_loss(*rows, torch.tensor(scale, dtype=torch.float64), margin)
+        losses = specs_loss(*rows, torch.tensor(scale, dtype=torch.float64), objective)
         terms, margins = by_loops(rows, scale, epsilon)
         assert [x.item() for x in losses[1:]] == pytest.approx(terms, abs=1e-9)
         assert losses.total.item() == pytest.approx(
             sum(w * x for w, x in zip((1, 8, 0.8), terms, strict=True)), abs=1e-9
         )
         epsilon = margins[-1]
-        assert float(margin.epsilon) == pytest.approx(epsilon, abs=1e-9)
+        assert float(objective.margin.epsilon) == pytest.approx(epsilon, abs=1e-9)
         assert 0 <= epsilon <= 1.5
 
 
@@ -320,15 +320,14 @@ def test_gradients_equal_finite_differences() -> None:
     rows = [part.requires_grad_() for part in batch(1)]
     scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(
-        lambda *inputs: specs_loss(*inputs, Constant()).total, (*rows, scale)
+        lambda *inputs: specs_loss(*inputs, Objective(margin=Constant())).total, (*rows, scale)
     )
     # The hinge of negatives uses what the details achieved, without a gradient to the details.
     images, full, base, detail, negative = batch(2)
     detail = (0.2 * detail + images).requires_grad_()
     margin = Margin()
-    losses = specs_loss(
-        images, full, base, detail, negative, torch.tensor(5.0), margin, (0.0, 0.0, 1.0)
-    )
+    objective = Objective((0.0, 0.0, 1.0), margin)
+    losses = specs_loss(images, full, base, detail, negative, torch.tensor(5.0), objective)
     assert margin.epsilon.grad_fn is None and losses.negative > 0
     gradient = torch.autograd.grad(losses.total, detail)[0]
     assert not gradient.any()

@@ -1,7 +1,6 @@
 """The division of the images: drawn splits, divisions by divergence, and splits from them."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
 from compclip.core.tables import DIVISION, SPLIT, SWAPPED
+from compclip.divergence import divide
 from compclip.divergence.measure import measure
 from compclip.divergence.pair_samples import pair_samples
 from compclip.io import check_table, empty_table
@@ -300,9 +300,7 @@ def test_divided_splits_by_hand() -> None:
 def few_exchanges() -> Iterator[None]:
     """Search less than a run does: the promises do not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            divide_images, "divide_samples", partial(divide_images.divide_samples, moves=20_000)
-        )
+        patch.setattr(divide, "MOVES", 2000)
         yield
 
 
