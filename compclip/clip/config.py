@@ -70,9 +70,12 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
+        reason = f"not valid JSON ({error})"
+        if isinstance(error, OSError):
+            reason = str(error.strerror)
         raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
-    content = content if isinstance(content, dict) else {}
+    if not isinstance(content, dict):
+        content = {}
     # open_clip's own model configs are a bare model_cfg; models on the Hub have both.
     cfg = content.get("model_cfg", content)
     is_config = isinstance(cfg, dict) and "embed_dim" in cfg

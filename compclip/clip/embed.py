@@ -120,7 +120,8 @@ class Embedder:
             # The columns of the judges follow each other.
             vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
             for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
-                embedder._store(embedder._image_keys(chosen, digests), block)
+                keys = embedder._image_keys(chosen, digests)
+                embedder._store(keys, block)
             return vectors
 
         keys = self._image_keys(items, digests)
@@ -217,9 +218,10 @@ def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Emb
     with ExitStack() as stack:
         opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
         for number, embedder in enumerate(opened):
+            inputs = _inputs(embedder.judge)
             # Only later ones: when they are asked, the first has filled their caches.
             for later in opened[number + 1 :]:
-                if _inputs(later.judge) == _inputs(embedder.judge):
+                if _inputs(later.judge) == inputs:
                     embedder.with_same_pixels.append(later)
         yield opened
 

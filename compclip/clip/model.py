@@ -335,7 +335,8 @@ def encode_batches(
             if n < batch:
                 padding = np.zeros((batch - n, *items.shape[1:]), items.dtype)
                 padded = np.concatenate([items, padding])
-            encoded.append(encode(padded)[:n].float().cpu().numpy())
+            vectors = encode(padded)[:n]
+            encoded.append(vectors.float().cpu().numpy())
             progress.add(n)
     return np.concatenate(encoded)
 

@@ -161,8 +161,9 @@ class Preprocess:
         shorter = min(height, width)
         resized_height = int(side * height / shorter)
         resized_width = int(side * width / shorter)
-        is_bilinear = self.cfg["interpolation"] == "bilinear"
-        mode = "bilinear" if is_bilinear else "bicubic"  # open_clip has only these two
+        mode = "bicubic"  # open_clip has only these two
+        if self.cfg["interpolation"] == "bilinear":
+            mode = "bilinear"
         pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
         resized = resize(pixels, (resized_height, resized_width), mode)
         top = round((resized_height - side) / 2)

@@ -179,7 +179,9 @@ def set_activation(
     # Settings of the weights specify it; open_clip's default is GELU.
     is_described = "mean" in preprocess_cfg or has_weights(config.model)
     trained_with = model_cfg.get("quick_gelu", False if is_described else None)
-    chosen = trained_with if config.quick_gelu is None else config.quick_gelu
+    chosen = config.quick_gelu
+    if chosen is None:
+        chosen = trained_with
     fault = f"{chosen}, but {config.model} was trained with {trained_with}"
     require(trained_with in (None, chosen), "judge.quick_gelu", fault, "remove this key")
     # Towers of other libraries have their own activation, and models with a tower of compclip
@@ -229,9 +231,10 @@ def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
     library = open_clip()
     tag: dict[str, Any] = library.get_pretrained_cfg(model, pretrained)
     if not tag:
-        tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
+        tags = library.list_pretrained_tags_by_model(model)
+        names = ", ".join(tags) or "none"
         raise UserError(
-            f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}"
+            f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {names}"
         )
     return tag
 

@@ -171,7 +171,9 @@ def _encode_sets(sets, parents, hashes, codes, keys):
         code, size, mask = _encode_set(members, parents, hashes, scratch)
         codes[number] = code
         # Without a member, two nodes leave a single word, which is an atom.
-        removable[number] = mask if size > 2 else 0
+        if size <= 2:
+            mask = 0
+        removable[number] = mask
         keys[number] = 0
         for node in members[:size]:
             keys[number] ^= hashes.keys[node]
@@ -253,7 +255,10 @@ def list_parts(heads, labels, relations, branching, buffer):
     hashes = Hashes(labels[order], relations[order], node_keys)
     codes = np.empty(total, np.uint64)
     keys = np.empty(total, np.uint64)
-    removable = _encode_sets(sets, parents[:n_nodes], hashes, codes, keys)
-    paths = _list_paths(parents[:n_nodes], depths, max_nodes, hashes, codes[n_sets:], keys[n_sets:])
+    listed = parents[:n_nodes]
+    removable = _encode_sets(sets, listed, hashes, codes, keys)
+    path_codes = codes[n_sets:]
+    path_keys = keys[n_sets:]
+    paths = _list_paths(listed, depths, max_nodes, hashes, path_codes, path_keys)
     inner, counts = _list_inner(sets, removable, paths, keys, node_keys)
     return Parts(order, parents, sets, paths, codes, inner, counts), too_many

@@ -64,7 +64,8 @@ def texts_of_tests(
     for split in TESTS:
         split_captions = swapped
         if split != "test_swapped":
-            split_captions = captions[captions["image_id"].isin(tables.images(split))]
+            in_split = captions["image_id"].isin(tables.images(split))
+            split_captions = captions[in_split]
         split_captions = split_captions.sort_values(CAPTION_KEY, ignore_index=True)
         yield SplitTexts(split, "captions", split_captions)
         keys = prompted.loc[prompted["split"] == split, CAPTION_KEY]

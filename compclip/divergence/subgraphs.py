@@ -227,7 +227,8 @@ class FoundSubgraphs:
             n_tied = keep - len(heavy)
             heavy = np.concatenate((heavy, tied[by_name[:n_tied]]))
         # By hash: numbers depend on which texts the forest has, hashes do not.
-        return heavy[np.argsort(self.codes[heavy])]
+        by_hash = np.argsort(self.codes[heavy])
+        return heavy[by_hash]
 
 
 def _members(tree_parts: Parts, number: int) -> list[int]:

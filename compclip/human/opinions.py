@@ -133,16 +133,19 @@ def screen(
     workers = workers_of(opinions, keep)
     excluded = workers.loc[~workers["kept"], "worker"].tolist()
     if excluded:
-        log.warning("warning: excluded for too many wrong gold tasks: %s", ", ".join(excluded))
+        names = ", ".join(excluded)
+        log.warning("warning: excluded for too many wrong gold tasks: %s", names)
     counted = opinions[~opinions["worker"].isin(excluded)]
     fault = (
         f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed "
         "too many gold tasks"
     )
     remedy = f"ask more people, or lower keep ({keep:g})"
-    require((counted["check"] == "none").any(), files[0], fault, remedy)
+    is_real_task = counted["check"] == "none"
+    require(is_real_task.any(), files[0], fault, remedy)
     # Numbers, so that artifacts do not name the workers.
-    numbered = workers.assign(worker=np.arange(1, len(workers) + 1))
+    numbers = np.arange(1, len(workers) + 1)
+    numbered = workers.assign(worker=numbers)
     return counted, numbered.round(DECIMALS), dict(sorted(records.items()))
 
 

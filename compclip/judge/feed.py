@@ -128,14 +128,17 @@ class Feed:
             with torch.inference_mode(), autocast(self.precision, judge.device):
                 x = cut.frozen(self._floats(pixels, changes))
             # channels last, which is faster for convolutions
-            return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
+            if x.ndim == 4:
+                x = x.permute(0, 2, 3, 1)
+            return x
 
         def run_views(batch: int, pixels: np.ndarray) -> torch.Tensor:
             encoded = [run_frozen(pixels)]
             for view in range(1, views):
                 changes = draw_changes(len(pixels), self.seed, "view", view, batch)
                 encoded.append(run_frozen(pixels, changes))
-            return torch.stack(encoded, dim=1).flatten(0, 1)
+            by_image = torch.stack(encoded, dim=1)
+            return by_image.flatten(0, 1)
 
         judge.model.eval()
         # The output for any one image shows the shape and type of a row.
@@ -155,7 +158,9 @@ class Feed:
                 chosen = chosen + changes.view
             x = table[chosen]
             # Maps were kept channels last; sequences of tokens have three dimensions.
-            return cut.trained(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
+            if x.ndim == 4:
+                x = x.permute(0, 3, 1, 2)
+            return cut.trained(x)
 
         return features
 
@@ -171,7 +176,8 @@ class Feed:
         order = lengths.argsort(stable=True)
         # The first row in the file of each caption, by its number in ``ids``.
         starts = torch.empty_like(lengths)
-        starts[order] = lengths[order].cumsum(0) - lengths[order]
+        sorted_lengths = lengths[order]
+        starts[order] = sorted_lengths.cumsum(0) - sorted_lengths
 
         def run_frozen(rows: torch.Tensor) -> torch.Tensor:
             longest = int(lengths[rows].max())

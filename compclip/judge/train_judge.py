@@ -126,7 +126,8 @@ def find_material(
         raise UserError(
             f"judge.train_on: {len(trained)} images to train on; the judge needs at least two"
         )
-    training_captions = captions[captions["image_id"].isin(trained)]
+    is_trained = captions["image_id"].isin(trained)
+    training_captions = captions[is_trained]
     training_captions = training_captions.sort_values(["image_id", "caption_id"])
     texts = training_captions["text"].tolist()
     owners = training_captions["image_id"].tolist()
@@ -143,7 +144,8 @@ def find_material(
     # Without training, texts are needed even so: a word tower takes its vocabulary from them.
     training_items: list[BoxedFile] = []
     if settings.epochs:
-        training_items = items_of(path_by_image.loc[trained].tolist(), images, folder)
+        trained_paths = path_by_image.loc[trained].tolist()
+        training_items = items_of(trained_paths, images, folder)
         if pretraining is not None:
             further = pretraining.sort_values("path", kind="stable")
             paths = further["path"].drop_duplicates().tolist()
@@ -170,7 +172,8 @@ def training_key(
     weights = find_source(config).files
     if config.tower:
         weights.append(find_weights(config.tower.weights))
-    inputs: list[BoxedFile] = [(Path(file), None) for file in dict.fromkeys(map(str, weights))]
+    distinct = dict.fromkeys(map(str, weights))
+    inputs: list[BoxedFile] = [(Path(file), None) for file in distinct]
     inputs += material.items
     texts = list(material.texts)
     for validation in material.validation.values():
@@ -179,7 +182,8 @@ def training_key(
 
     digest = hashlib.blake2b(digest_size=16)
     for path, box in inputs:
-        digest.update(hashlib.blake2b(path.read_bytes()).digest())
+        content = hashlib.blake2b(path.read_bytes())
+        digest.update(content.digest())
         digest.update(repr(box).encode())
     # Device and number of GPUs count as they are used, not as they are configured.
     settings = config.model_dump_json(exclude={"device", "gpus"})

@@ -73,7 +73,8 @@ def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cos
     if schedule == "constant":
         return peak
     # Loshchilov & Hutter 2017 (SGDR), without restarts
-    angle = math.pi * (step - climb) / max(1, steps - climb)
+    falling = max(1, steps - climb)
+    angle = math.pi * (step - climb) / falling
     return peak * 0.5 * (1 + math.cos(angle))
 
 
@@ -298,7 +299,8 @@ def _loss(
     rounds = texts.float().split(len(images))
     losses = []
     for captions in rounds:
-        loss = clip_loss(all_images, group.gather(captions), log_scale.exp())
+        all_captions = group.gather(captions)
+        loss = clip_loss(all_images, all_captions, log_scale.exp())
         losses.append(loss / len(rounds))
     return sum(losses[1:], losses[0])
 

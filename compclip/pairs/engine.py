@@ -55,10 +55,11 @@ def occurrences(
     for (a, n), grammatical in sorted(relations.items()):
         adjective = words[a]
         noun = words[n]
+        relation = grammatical
         # What a caption denies or supposes: whether the image shows it is open.
         # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
-        is_disputed = a in reached or n in absent
-        relation = "disputed" if is_disputed else grammatical
+        if a in reached or n in absent:
+            relation = "disputed"
         # Offsets in the caption as given, which people and swaps see.
         adjective_span = text.given(adjective.start, adjective.end)
         noun_span = text.given(noun.start, noun.end)

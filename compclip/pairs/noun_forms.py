@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
+from typing import Any
 
 import pandas as pd
 
@@ -55,10 +56,13 @@ class NounForms:
         excluded = WORDS.function_words.union(WORDS.never_singular, adjectives)
         self.excluded = excluded - WORDS.singulars_like_others
         lookups = getattr(vocabulary.lemmatizer, "lookups", Lookups())
-        self.irregular = dict(lookups.get_table("lemma_exc", {}).get("noun", ()))
-        rules = lookups.get_table("lemma_rules", {}).get("noun", ())
-        self.rules = [*rules, *MORE_RULES]
-        self.dictionary = frozenset(lookups.get_table("lemma_index", {}).get("noun", ()))
+
+        def entries_of_nouns(table: str) -> Any:
+            return lookups.get_table(table, {}).get("noun", ())
+
+        self.irregular = dict(entries_of_nouns("lemma_exc"))
+        self.rules = [*entries_of_nouns("lemma_rules"), *MORE_RULES]
+        self.dictionary = frozenset(entries_of_nouns("lemma_index"))
         self.noun = cache(self._noun)
 
     def unite(self, captions: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

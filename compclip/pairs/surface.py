@@ -154,7 +154,9 @@ class _Run:
         words = self.words
         if i < 2 or i + 1 == len(words):
             return False
-        if words[i - 1].lower != "of" or words[i - 2].canonical not in WORDS.tones:
+        if words[i - 1].lower != "of":
+            return False
+        if words[i - 2].canonical not in WORDS.tones:
             return False
         return words[i + 1].part is Role.AND
 
@@ -260,8 +262,10 @@ class _Run:
 
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
         for noun in nouns:
+            groups = None
             # The predicate is that of the last noun only.
-            groups = predicate if noun == nouns[-1] else None
+            if noun == nouns[-1]:
+                groups = predicate
             # `white breast and belly that is fluffy`: whether the belly is white, too, is open.
             is_clear = groups is None and not self._is_apart(noun)
             relation = "shared" if is_clear else "disputed"
@@ -563,8 +567,9 @@ def _coordinated(
     previous = words[begin - 1].part if begin > 0 else None
     if not is_relative:
         # `with a crown and wings`
-        is_object = previous in (Role.OTHER, Role.PLACE)
-        return [] if is_object else subjects
+        if previous in (Role.OTHER, Role.PLACE):
+            return []
+        return subjects
     # A noun and at most a determiner, not itself coordinated.
     is_joined = previous in (Role.AND, Role.NOUN)
     is_bare = start == n and all(word.part is Role.START for word in opening)

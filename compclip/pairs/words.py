@@ -292,7 +292,9 @@ class Vocabulary:
         # `the leaf turned red`
         if self._is_becoming(doc, i):
             follows_copula = previous is not None and previous.lower_ in WORDS.be
-            return Role.MODIFIER if follows_copula else Role.BE
+            if follows_copula:
+                return Role.MODIFIER
+            return Role.BE
         return None
 
     def _is_antecedent_clause(self, doc: Doc, i: int) -> bool:

@@ -113,7 +113,8 @@ def _with_defaults(table: pd.DataFrame) -> pd.DataFrame:
 
 def _name_rows(figure: Figure, first: Axes, positions: Positions) -> None:
     """Write the names of the rows and the headings of the groups to the left of the first panel."""
-    first.set_yticks(range(len(positions)), [name for _, name in positions])
+    names = [name for _, name in positions]
+    first.set_yticks(range(len(positions)), names)
     first.set_ylim(len(positions) - 0.4, -0.6)
     # A long heading extends over the next panel.
     first.set(zorder=1, facecolor="none")
@@ -182,15 +183,17 @@ def finish(figure: Figure, about: str) -> Figure:
     mark_by_label = {label: mark for mark, label in [*labelled_marks, *filled]}
     if mark_by_label:
         longest = max(map(len, mark_by_label))
+        columns = max(1, LETTERS // (longest + 4))
         figure.legend(
             mark_by_label.values(),
             map(_short, mark_by_label),
             loc="outside upper left",
-            ncols=max(1, LETTERS // (longest + 4)),
+            ncols=columns,
             handletextpad=0.2,
             columnspacing=0.6,
         )
-    figure.supxlabel(textwrap.fill(about, LETTERS), color=GRAY, x=0.01, ha="left")
+    note = textwrap.fill(about, LETTERS)
+    figure.supxlabel(note, color=GRAY, x=0.01, ha="left")
     # In a figure that is high enough, the layout shows how much height legend and note take.
     height = figure.get_figheight()
     figure.set_figheight(2 * height + 4)
@@ -198,7 +201,8 @@ def finish(figure: Figure, about: str) -> Figure:
     boxes = [axes.get_position() for axes in figure.axes]
     height_by_line = {round(box.y0, 4): box.height for box in boxes}
     remainder = 1 - sum(height_by_line.values())
-    figure.set_figheight(round(height + remainder * figure.get_figheight(), 2))
+    added_height = remainder * figure.get_figheight()
+    figure.set_figheight(round(height + added_height, 2))
     return figure
 
 

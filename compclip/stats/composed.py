@@ -108,7 +108,8 @@ def verdict_of(low: float, high: float) -> str:
     """
     # An end on an edge is in the region that lies in the interval.
     first = int(np.searchsorted(REGIONS, low, side="right"))
-    last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
+    end = int(np.searchsorted(REGIONS, high, side="left"))
+    last = max(first, end)
     if first == last:
         return REGION_WORDS[first]
     edges = (REGION_WORDS[first], REGION_WORDS[last])
@@ -415,7 +416,8 @@ class Scale:
         size = weights @ pair_matrix
         weighted = weights * values[rows]
         total = weighted @ pair_matrix
-        return _mean(total, size), size
+        rates = _mean(total, size)
+        return rates, size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how often a pair's adjective is chosen for seen images of its noun with another
@@ -597,14 +599,16 @@ class Scale:
         for split, rows in splits.items():
             drawn = self._drawn(generator.right, rows, ends.up_with_error, ends.low)
             relative = drawn.fraction / divisor
-            has_prompts = drawn.weights[0] > 0
+            weights = drawn.weights[0]
+            has_prompts = weights > 0
             by_pair = drawn.by_pair[0, has_prompts] / divisor[0]
-            low, high = self._over_new_pairs(by_pair, drawn.weights[0, has_prompts], has_prompts)
+            low, high = self._over_new_pairs(by_pair, weights[has_prompts], has_prompts)
             prompts = self._count_prompts(rows)[has_prompts]
-            composed = _fraction(relative, int(rows.sum()), len(prompts))
+            n_images = int(rows.sum())
+            composed = _fraction(relative, n_images, len(prompts))
             composes[split] = replace(composed, new_pairs_low=low, new_pairs_high=high)
             # Draws held-out pairs is s times what it composes.
-            held_out[split] = _fraction(relative * seen_values, int(rows.sum()), len(prompts))
+            held_out[split] = _fraction(relative * seen_values, n_images, len(prompts))
             columns = {"pair": self.pairs[has_prompts], "prompts": prompts, "drawn": by_pair}
             tables.append(pd.DataFrame({"split": split, **columns}))
         return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), self.too_few)

@@ -36,7 +36,8 @@ def exact(value: float, trials: int) -> Estimate:
     """Return a fraction with the interval of Clopper and Pearson (1934)."""
     from scipy import stats  # slow to import, and seldom needed
 
-    test = stats.binomtest(round(value * trials), trials)
+    successes = round(value * trials)
+    test = stats.binomtest(successes, trials)
     interval = test.proportion_ci(LEVEL, method="exact")
     return Estimate(value, float(interval.low), float(interval.high))
 
@@ -64,7 +65,8 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
         size = min(step, resamples - start)
         drawn = generator.integers(m, size=(size, m))
         for number, column in enumerate(columns):
-            result[start : start + size, number] = column[drawn].sum(axis=1)
+            sampled = column[drawn]
+            result[start : start + size, number] = sampled.sum(axis=1)
     return result
 
 

@@ -30,6 +30,7 @@ def holm(values: Sequence[float]) -> np.ndarray:
     # The smallest p-value is multiplied by the number of tests, the next by one less, and so on.
     factors = np.arange(len(p), 0, -1)
     # A larger p-value is not rejected before a smaller one.
-    adjusted = np.maximum.accumulate(p[order] * factors)
+    multiplied = p[order] * factors
+    adjusted = np.maximum.accumulate(multiplied)
     adjusted = np.minimum(adjusted, 1)
     return adjusted[np.argsort(order)]

@@ -105,7 +105,9 @@ class Weights:
         low, high = self.pool.span(class_index)
         n_images = high - low
         if n_images == self.pool.images:
-            lacking = "only one image" if n_images == 1 else "no image of another class"
+            lacking = "no image of another class"
+            if n_images == 1:
+                lacking = "only one image"
             raise UserError(
                 f"{lacking} in this split, so no distractors; add captions of other images or "
                 "classes"
@@ -141,7 +143,8 @@ def expected_top1(
     with np.errstate(divide="ignore", invalid="ignore"):
         any_tie = -np.expm1(candidates * np.log1p(-x))
         won_ties = any_tie / (candidates * x)
-    return np.where(x > 0, unbeaten * won_ties, unbeaten)
+    expected = unbeaten * won_ties
+    return np.where(x > 0, expected, unbeaten)
 
 
 def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np.ndarray:

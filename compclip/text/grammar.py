@@ -56,7 +56,8 @@ def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
     while len(letters) < len(words):
         begin = len(letters)
         following = words[begin : begin + _LONGEST]
-        phrases = ["_".join(following[:length]) for length in range(len(following), 0, -1)]
+        lengths = range(len(following), 0, -1)
+        phrases = ["_".join(following[:length]) for length in lengths]
         phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
         letter = _LETTERS.get(phrase, unlisted[begin])
         if len(following) > 1 and _is_inverted(words, begin, letters):

@@ -68,8 +68,9 @@ def load_lexicon(path: str | Path) -> Lexicon:
         UserError: there is no such file, its content is not a lexicon, or it lists a form twice.
     """
     path = Path(path)
-    names = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml"))) or "none"
-    require(path.is_file(), path, "no such lexicon", f"choose one of: {names}")
+    names = sorted(file.stem for file in path.parent.glob("*.yaml"))
+    choices = ", ".join(names) or "none"
+    require(path.is_file(), path, "no such lexicon", f"choose one of: {choices}")
     try:
         content = parse_yaml(decode(path))
     except ValueError as error:
@@ -78,7 +79,8 @@ def load_lexicon(path: str | Path) -> Lexicon:
     is_mapping = isinstance(content, dict) and content
     require(is_mapping, path, "expected a mapping", "map each word to a list of other forms")
     forms = _read_forms(content, path)
-    return Lexicon(path.stem, forms, _read_groups(groups, content, f"{path}: groups"))
+    exclusive = _read_groups(groups, content, f"{path}: groups")
+    return Lexicon(path.stem, forms, exclusive)
 
 
 def _read_forms(content: Mapping[Any, Any], path: Path) -> dict[str, str]:
@@ -109,8 +111,9 @@ def _read_groups(groups: Any, words: Collection[str], where: str) -> tuple[tuple
             # A list, because a word may be of a type that has no hash.
             require(word in [*words], where, fault, "remove it or add it")
         is_group = len({*group}) > 1
+        fault = "expected at least two words"
         remedy = "complete or remove the group"
-        require(is_group, f"{where}: {group!r}", "expected at least two words", remedy)
+        require(is_group, f"{where}: {group!r}", fault, remedy)
     return tuple(map(tuple, groups))
 
 
@@ -214,9 +217,11 @@ def require_occurring(
         noun_words = find_lexicon(nouns, "nouns").words
     else:
         noun_words = {split_pair(pair)[1] for pair in occurring}
-    for pair in sorted({*heldout}.difference(occurring)):
+    absent = set(heldout).difference(occurring)
+    for pair in sorted(absent):
         adjective, noun = split_pair(pair)
         # A pair of listed words may be held out although nobody wrote it.
         is_listed = adjective in adjective_words and noun in noun_words
+        fault = f"{ascii(pair)[:100]} occurs in no caption"
         remedy = f"{nearest(pair, occurring)}correct or remove it"
-        require(is_listed, "heldout", f"{ascii(pair)[:100]} occurs in no caption", remedy)
+        require(is_listed, "heldout", fault, remedy)

@@ -129,4 +129,5 @@ def parse_texts(
         for batch in _slices(keys, LOOKUP_BATCH):
             distinct = dict.fromkeys(key for key in batch if key)
             values = stored.get([*distinct])
-            yield from (None if key is None else values[key] for key in batch)
+            for key in batch:
+                yield None if key is None else values[key]

@@ -83,8 +83,9 @@ class _Windows:
     def __init__(self, tok2vec: Model) -> None:
         embed, encode = tok2vec.layers
         self.extract, *self.embedding = embed.layers
+        residuals = encode.layers[0].layers
         # without expand_window, which finds the neighbors
-        self.maxouts = [residual.layers[0].layers[1] for residual in encode.layers[0].layers]
+        self.maxouts = [residual.layers[0].layers[1] for residual in residuals]
         self.width = tok2vec.get_dim("nO")
         self.clear()
 

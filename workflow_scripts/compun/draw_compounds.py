@@ -51,7 +51,8 @@ def main(job: Job) -> None:
     with atomic_folder(write.images) as folder:
         for name, image in images.items():
             (folder / f"{name}.png").write_bytes(png(image))
-    write_text(listed.to_csv(index=False, lineterminator="\n"), write.listed)
+    listing = listed.to_csv(index=False, lineterminator="\n")
+    write_text(listing, write.listed)
     write_json(captions, write.captions)
     write_json(descriptions, write.descriptions)
 
@@ -65,7 +66,8 @@ def main(job: Job) -> None:
         # Pictures of the other training set are in no split; test_seen serves as validation.
         splits = {"both": "train", "watched": "test_seen", training: "train"}
         rows = [(name, splits[group]) for name, group in trainings.items() if group in splits]
-        write_table(pd.DataFrame(rows, columns=["image_id", "split"]), file, SPLIT)
+        table = pd.DataFrame(rows, columns=["image_id", "split"])
+        write_table(table, file, SPLIT)
         log.info("%s: %d pictures", training, len(rows))
 
 

@@ -19,7 +19,8 @@ def main(job: Job) -> None:
     complete = int(compounds["complete"].sum())
     incomplete = len(compounds) - complete
     summary = {"seed": seed, "compounds": complete, "incomplete": incomplete}
-    write_json(summary | check_counts(pages), job.output.summary)
+    summary |= check_counts(pages)
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def main(job: Job) -> None:
     steps, skipped = read_steps(data, job.input.images)
     result, compared = intrinsic(steps, judges(job), skipped=skipped, seed=seed, where=data)
     first_entries = result_head(data, INTRINSIC_DEFINITION, seed)
-    write_json(first_entries | result, job.output.result)
+    result = first_entries | result
+    write_json(result, job.output.result)
     write_frame(compared, job.output.similarities)
 
 

@@ -149,10 +149,11 @@ def _article(word: str) -> str:
 
 def _join(groups: Sequence[Pieces], joint: str, last: str | None = None) -> Pieces:
     """Join groups by ``joint``, the last one by ``last`` if it is given."""
+    if last is None:
+        last = joint
     pieces = list(groups[0])
     for number, group in enumerate(groups[1:], 2):
-        is_last = number == len(groups)
-        pieces.append(last if is_last and last is not None else joint)
+        pieces.append(last if number == len(groups) else joint)
         pieces += group
     return pieces
 
@@ -233,10 +234,11 @@ def _take_mention(remaining: list[str], scene: Scene, missing: int, dice: Dice) 
     assert color is not None
     # An ordinary shape is never mentioned, other shapes usually are.
     if shape is not None and dice.chance(0.8):
+        facts = [("shape", shape)]
         # Color and shape together: `a long yellow bill`.
         if missing > 1 and dice.chance(0.65):
-            return PartMention((part,), (("shape", shape), ("color", color)))
-        return PartMention((part,), (("shape", shape),))
+            facts.append(("color", color))
+        return PartMention((part,), tuple(facts))
     if missing > 1:
         # Two parts of one color share the adjective: `a white breast and belly`.
         twins = [other for other in remaining if scene[f"{other}:color"] == color]

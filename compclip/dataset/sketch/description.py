@@ -103,7 +103,9 @@ def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
     descriptions = list[tuple[str, str | None]]()
     beginning = ""
     for sentence in sentences:
-        negative = beginning + sentence.negative if sentence.negative else None
+        negative = None
+        if sentence.negative:
+            negative = beginning + sentence.negative
         descriptions.append((beginning + sentence.text, negative))
         beginning += f"{sentence.text} "
     return descriptions

@@ -68,13 +68,14 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """Read the captions of all images with a label, and copy their photographs to ``folder``."""
     files, digests = settings.obtain(cache)
     captions, undecodable = FLOWERS_LAYOUT.read_captions(files["captions"])
+    captioned = captions["image_id"]
     labels = read_flower_labels(files["labels"])
     archive = files.get("images")
     photographs: Photographs = {}
     if archive:
         sizes, _ = contents(archive)
         photographs = FLOWERS_LAYOUT.find_photographs(archive, sizes)
-    image_ids = list(photographs or captions["image_id"].unique())
+    image_ids = list(photographs or captioned.unique())
     numbers = [int(image_id.removeprefix("image_")) for image_id in image_ids]
     # Labels have an order but no ids, so the last image must have the last label.
     last = max(numbers)
@@ -82,12 +83,12 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
     require(last == len(labels), files["labels"], fault, remedy)
     # The caption archive has folders of classes, but the labels are the data set's.
-    captions["class_id"] = captions["image_id"].map(labels)
+    captions["class_id"] = captioned.map(labels)
     is_unlabelled = captions["class_id"].isna()
     fault = f"none of its images is among the {len(labels)} labelled ones"
     require(not is_unlabelled.all(), files["captions"], fault, remedy)
-    without_captions = set(photographs) - set(captions["image_id"])
-    unlabelled = captions["image_id"][is_unlabelled].unique()
+    without_captions = set(photographs) - set(captioned)
+    unlabelled = captioned[is_unlabelled].unique()
     summary = {
         "files": digests,
         "photographs_in_archive": len(photographs),

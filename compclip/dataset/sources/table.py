@@ -115,8 +115,9 @@ def copy_images(files: Mapping[str, Path], folder: Path) -> dict[str, str]:
         check_space(size, folder, f"copying {len(files)} images")
     targets = {}
     for image_id, file in track(files.items(), len(files), "images copied"):
-        targets[image_id] = f"{image_id}{file.suffix.lower()}"
-        target = folder / targets[image_id]
+        name = f"{image_id}{file.suffix.lower()}"
+        targets[image_id] = name
+        target = folder / name
         # An id with a slash is in a folder of its own.
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
@@ -315,4 +316,6 @@ def _stated_file(
         raise UserError(f"{fault}; move the file into it") from error
     # The file's name may be written otherwise, such as in decomposed letters by macOS.
     file = by_path.get(tidy_id(path), file)
-    return file if file.is_file() else None
+    if not file.is_file():
+        return None
+    return file
