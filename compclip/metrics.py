@@ -96,7 +96,8 @@ class ReleaseMetric:
         judged = release.captions["image_id"].isin(self.part.judged["image_id"])
         columns = [release.captions.loc[judged, "text"], self.prompts["text"]]
         columns.append(tables["variants"].query("split == @self.split")["text"])
-        columns += [tables["swapped"]["swapped_text"]] if self.split == "test_swapped" else []
+        if self.split == "test_swapped":
+            columns.append(tables["swapped"]["swapped_text"])
         return sorted(set(pd.concat(columns)))
 
     def update(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> None:

@@ -235,10 +235,11 @@ def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[
     """Return files and boxes of manifest paths; only real images, those with a path in ``images``,
     have boxes.
     """
-    boxed = images[images["path"].notna() & images["bbox_x"].notna()]
-    corners = boxed[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False, name=None)
-    boxes = dict(zip(boxed["path"], corners, strict=True))
-    return [(results / path, boxes.get(path)) for path in paths]
+    boxed = images.dropna(subset=["path", "bbox_x"])
+    corners = boxed[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]]
+    boxes = corners.itertuples(index=False, name=None)
+    box_by_path = dict(zip(boxed["path"], boxes, strict=True))
+    return [(results / path, box_by_path.get(path)) for path in paths]
 
 
 def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -326,7 +326,7 @@ def encode_batches(
     """Return the rows of all batches, on the CPU; the last batch is padded with zeros to ``batch``
     items.
     """
-    encoded: list[np.ndarray] = []
+    encoded = []
     with progress, torch.inference_mode():
         for items in batches:
             n = len(items)

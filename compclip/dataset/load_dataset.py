@@ -87,7 +87,7 @@ def _visible_captions(
     """
     block = block.sort_values(CAPTION_KEY, ignore_index=True)
     block["text"] = unbroken(block["text"])
-    is_visible = list[bool]()
+    is_visible = []
     for row in block.itertuples():
         name = f"{row.image_id} {row.caption_id}"
         reading = normalize(row.text)

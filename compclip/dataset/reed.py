@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 from pydantic import Field
@@ -90,8 +90,8 @@ class ArchiveLayout:
             UTF-8; and the files with such bytes.
         """
         pattern = re.compile(self.captions)
-        rows = list[dict[str, Any]]()
-        undecodable = list[str]()
+        rows = []
+        undecodable = []
         _, files = contents(archive, lambda name: pattern.fullmatch(name) is not None)
         for name, content in files.items():
             # Its groups become columns.

@@ -160,7 +160,8 @@ def main(command: Divide) -> None:
         )
     except UserError as error:
         raise UserError(f"{command.samples}: {error}") from error
-    unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))
+    placed = np.concatenate([best.train, best.test])
+    unused = np.setdiff1d(np.arange(len(samples)), placed)
     result = {
         "settings": command.model_dump(exclude={"samples", "out"}),
         "atom_divergence": round(best.atom, DECIMALS),

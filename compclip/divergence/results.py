@@ -27,7 +27,9 @@ def measured(
     key = {"definition": definition, "split": split, "texts": texts}
     matches = divergences[[*key]] == pd.Series(key)
     rows = divergences[matches.all(axis=1)]
-    return {} if rows.empty else rows.iloc[0].to_dict()
+    if rows.empty:
+        return {}
+    return rows.iloc[0].to_dict()
 
 
 def three_decimals(value: float) -> str:

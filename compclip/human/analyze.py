@@ -35,7 +35,10 @@ def kind_summary(
     images = rows["image_id"].to_numpy()
     generator = rng(seed, "agreement", kind)
     majority_counts = rows["majority"].value_counts()
-    ties = int(majority_counts.pop(TIE)) if TIE in majority_counts else 0
+    ties = 0
+    if TIE in majority_counts:
+        ties = int(majority_counts.pop(TIE))
+    seconds = opinions["seconds"]
     return {
         "tasks": len(rows),
         "answered": int((answers > 0).sum()),
@@ -43,8 +46,8 @@ def kind_summary(
         "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items())},
         "ties": ties,
         "agreement": agreement(value_counts, images, RESAMPLES, generator),
-        "seconds_mean": opinions["seconds"].mean(),
-        "seconds_median": opinions["seconds"].median(),
+        "seconds_mean": seconds.mean(),
+        "seconds_median": seconds.median(),
     }
 
 

@@ -163,15 +163,17 @@ def deal(
     cells: Sequence[Cell], counts: Sequence[int], generator: np.random.Generator
 ) -> list[Task]:
     """Return ``counts`` tasks of the cells in turns, each cell's sides reversed in every other."""
-    turns = list[tuple[int, Task]]()
+    turns = []
     for cell, count in zip(cells, counts, strict=True):
         # As many on each side, up to one, in random order.
         is_reversed = generator.permutation(np.arange(count) % 2).astype(bool)
-        for turn, (task, reverse) in enumerate(zip(cell.tasks[:count], is_reversed, strict=True)):
+        dealt = zip(cell.tasks[:count], is_reversed, strict=True)
+        for turn, (task, reverse) in enumerate(dealt):
             turns.append((turn, task.reversed() if reverse else task))
     # Sorted by turn, and random within a turn, so that each cell is spread over all pages.
     shuffled = [turns[i] for i in generator.permutation(len(turns))]
-    return [task for _, task in sorted(shuffled, key=itemgetter(0))]
+    shuffled.sort(key=itemgetter(0))
+    return [task for _, task in shuffled]
 
 
 def sample_tasks(
@@ -196,7 +198,7 @@ def sample_tasks(
         images were skipped.
     """
     pages = dict[str, list[Page]]()
-    cell_counts = list[dict[str, Any]]()
+    cell_counts = []
     all_skipped = Counter[str]()
     for kind in KINDS:
         wanted = getattr(sampling, kind)

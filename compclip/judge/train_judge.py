@@ -79,7 +79,8 @@ def validation_captions(
     for split, judged_of_split in judged.groupby("split", sort=True):
         # The name of the random stream decides the log of every training: keep it.
         random_state = derive_seed(seed, "watched", str(split)) % 2**32  # pandas takes 32 bits
-        candidates = captions[captions["image_id"].isin(judged_of_split["image_id"])]
+        is_judged = captions["image_id"].isin(judged_of_split["image_id"])
+        candidates = captions[is_judged]
         shuffled = candidates.sample(frac=1, random_state=random_state)
         if len(shuffled):
             yield str(split), shuffled.drop_duplicates("image_id").head(VALIDATION_IMAGES)
@@ -89,7 +90,8 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
     """Return the first caption and the number of captions of each image in ``order``; owners: each
     caption's image.
     """
-    counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
+    images_of_captions = pd.Series(owners)
+    counts = images_of_captions.groupby(images_of_captions, sort=False).size()
     first = counts.cumsum() - counts
     images = list(order)
     return first.loc[images].to_numpy(), counts.loc[images].to_numpy()
@@ -212,12 +214,13 @@ def evaluator(feed: Feed, material: Material) -> Evaluate:
 
     def encode(encoder: Features, n: int, name: str) -> np.ndarray:
         """Return embeddings (n, d) of unit length."""
-        starts = range(0, n, ENCODED_AT_ONCE)
+        batches = []
         with torch.inference_mode(), autocast(feed.precision, judge.device):
-            batches = [
-                encoder(np.arange(start, min(start + ENCODED_AT_ONCE, n))) for start in starts
-            ]
-            vectors = F.normalize(torch.cat(batches), dim=-1).float().cpu().numpy()
+            for start in range(0, n, ENCODED_AT_ONCE):
+                stop = min(start + ENCODED_AT_ONCE, n)
+                batches.append(encoder(np.arange(start, stop)))
+            normalized = F.normalize(torch.cat(batches), dim=-1)
+            vectors = normalized.float().cpu().numpy()
         # In half precision, lengths are not exact.
         check_embeddings(vectors, "in training", lambda row: f"{name} {row + 1} of {n}", unit=False)
         return vectors
@@ -244,7 +247,8 @@ def describe_training(
     """
     tokenizer = built.tokenizer()
     texts = material.texts if config.epochs else []
-    truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
+    ids = tokenize(tokenizer, texts)
+    truncated = int(find_cut(tokenizer, texts, ids).sum())
     say_cut(truncated, len(texts))
     summary = {
         "model": model_name(config.model),

@@ -38,21 +38,22 @@ def _modified(
     while True:
         label = token.dep_
         head = token.head
-        if label == "conj" and roles[head.i] is Role.ADJECTIVE:
+        head_role = roles[head.i]
+        if label == "conj" and head_role is Role.ADJECTIVE:
             token = head
         elif any(child.dep_ == "auxpass" for child in token.children):
             return _subjects(token, roles)
         elif label in RESULT_LABELS and head.lower_ in WORDS.painted and head.i < token.i:
             token = head  # `the fence has been painted white`
         elif label in MODIFIER_LABELS:
-            is_stacked = roles[head.i] is Role.ADJECTIVE and head is not token
+            is_stacked = head_role is Role.ADJECTIVE and head is not token
             if not is_stacked:
                 # The head may be another token of the same word, such as `eye ring`.
-                is_noun = roles[head.i] is Role.NOUN
+                is_noun = head_role is Role.NOUN
                 is_other_word = word_of_token[head.i] != word_of_token[token.i]
                 return [(head.i, "attributive")] if is_noun and is_other_word else []
             token = head  # spaCy attaches the first adjective of a stack to the second
-        elif label in PREDICATE_LABELS and roles[head.i] is Role.BE:
+        elif label in PREDICATE_LABELS and head_role is Role.BE:
             return _subjects(head, roles)
         else:
             return []
@@ -71,7 +72,7 @@ def _subjects(verb: Token, roles: list[Role]) -> list[tuple[int, str]]:
         antecedent = verb.head.i
         is_antecedent = verb.dep_ == "relcl" and roles[antecedent] is Role.NOUN
         return [(antecedent, "predicative")] if is_antecedent else []
-    nouns: list[int] = []
+    nouns = []
     # Nouns that are coordinated with the first subject are its children.
     queue = subjects[:1]
     while queue:

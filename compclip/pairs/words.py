@@ -518,6 +518,7 @@ def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
     is_listed_noun = bool(entry.group) and entry.part is Role.NOUN
     # A noun's form in -ed: `headed`, unlike `bed`.
     is_participle = first.lower_.endswith("ed") and not entry.canonical.endswith("ed")
+    is_possessed = is_listed_noun and is_participle or entry.group == PART
     return Word(
         part=entry.part,
         canonical=entry.canonical,
@@ -528,7 +529,7 @@ def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
         last=last.i,
         lower=first.lower_,
         plural=_is_plural(last.lower_),
-        possessed=is_listed_noun and is_participle or entry.group == PART,
+        possessed=is_possessed,
     )
 
 

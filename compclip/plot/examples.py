@@ -87,7 +87,7 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 
     Spans of the same kind with only spaces between them form one segment.
     """
-    segments: list[Segment] = []
+    segments = []
     position = 0
     for start, end, kind in sorted(set(spans)):
         # Of overlapping spans, the first counts.
@@ -107,8 +107,10 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 
 def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
     """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
-    of_images = generated.manifest["image_id"].isin(images)
-    first_draws = generated.manifest[of_images].sort_values("draw").drop_duplicates(PROMPT_KEY)
+    manifest = generated.manifest
+    is_chosen = manifest["image_id"].isin(images)
+    draws = manifest[is_chosen].sort_values("draw")
+    first_draws = draws.drop_duplicates(PROMPT_KEY)
     rows = first_draws.merge(generated.scores, on=[*PROMPT_KEY, "draw"], how="left")
     return {
         (row.split, row.image_id, row.caption_id): _picture(row, generated.name)
@@ -160,8 +162,8 @@ def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
     """
     in_caption = (pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)
     pairs = pairs[in_caption]
-    seen: list[Span] = []
-    swapped: list[Span] = []
+    seen = []
+    swapped = []
     for change in row.changes:
         seen.append((change["start"], change["end"], "seen"))
         swapped.append((change["new_start"], change["new_end"], "swapped"))

@@ -14,10 +14,11 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    compounds, images, summary = load_compounds(job.input.file, job.input.source)
+    source = job.input.source
+    compounds, images, summary = load_compounds(job.input.file, source)
     # Incomplete compounds lack an image.
     names = images["path"].dropna().tolist()
-    size = sum((job.input.source / name).stat().st_size for name in names)
+    size = sum((source / name).stat().st_size for name in names)
     differing: NamesByKind = {}
     with atomic_folder(job.output.files) as folder:
         # Before the copies, because a full disk would be noticed late.
@@ -25,7 +26,7 @@ def main(job: Job) -> None:
         for name in track(names, len(names), "images copied"):
             copy = folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(job.input.source / name, copy)
+            shutil.copyfile(source / name, copy)
             # A PNG may replace the copy, under another name.
             final, _, _ = keep_as_shown(copy, name, differing)
             images["path"] = images["path"].replace(name, final.relative_to(folder).as_posix())

@@ -21,7 +21,8 @@ def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     columns = set(next(iter(tables.values())))
     if any(set(table) != columns for table in tables.values()):
         raise UserError("the tables of the runs have different columns; make all of them again")
-    joined = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
+    named = [table.assign(run=run) for run, table in tables.items()]
+    joined = pd.concat(named, ignore_index=True)
     return joined[["run", *joined.columns.drop("run")]]
 
 

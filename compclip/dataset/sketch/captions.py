@@ -213,7 +213,7 @@ def _list_except(excluded: PartMention, mentions: Sequence[PartMention], dice: D
 def _render(pieces: Pieces) -> SketchCaption:
     """Write pieces as a text, without a blank before a comma, and locate its facts."""
     text = ""
-    facts = list[SketchFact]()
+    facts = []
     for piece in pieces:
         word = piece if isinstance(piece, str) else piece.word
         if text and word and not word.startswith(","):
@@ -255,7 +255,7 @@ def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
     wanted = dice.weighted(*FACTS)
     salience = [SALIENCE[part] for part in PARTS]
     remaining = dice.several(PARTS, salience, MOST_PARTS)
-    mentions = list[PartMention]()
+    mentions = []
     facts = 0
     while remaining and facts < wanted:
         mention = _take_mention(remaining, scene, wanted - facts, dice)
@@ -273,16 +273,17 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
     """
     # Only a single part is the subject of a clause; two parts that share an adjective are listed.
     single = [mention for mention in mentions if len(mention.parts) == 1]
+    has_several = len(mentions) > 1
     bird = dice.pick(BIRD_PHRASES)
     form = dice.unit()
     if form < 0.25 and single:
         # `this bird has wings that are brown and has a long bill`
         pieces = [bird, "has", *_relative_clause(single[0], dice)]
-        if len(mentions) > 1:
+        if has_several:
             link = dice.pick(("and has", "and it has"))
             pieces += [link, *_list_except(single[0], mentions, dice)]
         return pieces
-    if form < 0.45 and single and len(mentions) > 1:
+    if form < 0.45 and single and has_several:
         listed = _list_except(single[-1], mentions, dice)
         # `the bird has a long bill and it has wings that are brown`
         if dice.chance(0.4):
@@ -290,7 +291,7 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
         # `a bird has a long bill while its wings are brown in color`
         link = dice.pick(("while", ", and"))
         return [bird, "has", *listed, link, *_clause(single[-1], dice)]
-    if form < 0.55 and single and len(mentions) > 1:
+    if form < 0.55 and single and has_several:
         listed = _list_except(single[0], mentions, dice)
         # `its wings are brown and it also has a long bill`
         clause = _clause(single[0], dice)

@@ -100,7 +100,7 @@ def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
     """Return the description up to each sentence, and the same ending with that sentence's
     negative, if it has one.
     """
-    descriptions = list[tuple[str, str | None]]()
+    descriptions = []
     beginning = ""
     for sentence in sentences:
         negative = None

@@ -105,13 +105,17 @@ def renames(ids: Iterable[str], archived: set[str]) -> dict[str, str]:
     ids = set(ids)
     old_ids = _by_numbers(ids - archived)
     new_ids = _by_numbers(archived - ids)
-    return {old_ids[numbers]: new_ids[numbers] for numbers in old_ids.keys() & new_ids.keys()}
+    shared = old_ids.keys() & new_ids.keys()
+    return {old_ids[numbers]: new_ids[numbers] for numbers in shared}
 
 
 def _by_numbers(ids: set[str]) -> dict[tuple[str, ...], str]:
     """Return the ids whose numbers no other id has, by these numbers."""
-    matches = {image_id: _NUMBERS.fullmatch(image_id) for image_id in ids}
-    numbers = {image_id: match.groups() for image_id, match in matches.items() if match}
+    numbers = {}
+    for image_id in ids:
+        match = _NUMBERS.fullmatch(image_id)
+        if match:
+            numbers[image_id] = match.groups()
     # Numbers that two ids share do not identify a photograph.
     counts = Counter(numbers.values())
     return {key: image_id for image_id, key in numbers.items() if counts[key] == 1}

@@ -81,7 +81,7 @@ def load(
     birds = min(settings.images, limit or settings.images)
     world = make_world(seed, settings.species)
     draw = partial(draw_bird, settings, world, seed, folder)
-    scenes = list[dict[str, Any]]()
+    scenes = []
     captions = list[tuple[Any, ...]]()
     facts = list[tuple[Any, ...]]()
     for rows in _drawn(draw, birds, "birds", processes):
@@ -163,8 +163,8 @@ def draw_bird(
     bird = make_bird(settings, world, seed, index)
     picture = paint_scene(bird.scene, bird.pose, settings.size)
     (folder / f"{image_id}.png").write_bytes(png(picture))
-    captions = list[tuple[Any, ...]]()
-    facts = list[tuple[Any, ...]]()
+    captions = []
+    facts = []
     for caption_id, caption in enumerate(bird.captions):
         captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
         for f in caption.facts:

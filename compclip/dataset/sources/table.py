@@ -205,8 +205,8 @@ def survey(
         image_id and class_id of each image; the path of each that has one; and the skipped rows,
         for the summary.
     """
-    images = list[pd.DataFrame]()
-    skipped = list[pd.DataFrame]()
+    images = []
+    skipped = []
     paths = dict[str, str]()
     for block in checked_blocks(file):
         is_skipped = block["fault"] != ""
