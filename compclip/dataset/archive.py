@@ -90,8 +90,8 @@ def contents(
     """Return the size in bytes of each file in the archive, in its order, and the contents of those
     to ``keep``.
     """
-    sizes = dict[str, int]()
-    files = dict[str, bytes]()
+    sizes = {}
+    files = {}
     with _entries(path) as entries:
         for name, size, opener in entries:
             sizes[name] = size

@@ -197,7 +197,7 @@ def sample_tasks(
         The pages of each kind; the numbers of chosen and possible tasks of each cell; and why
         images were skipped.
     """
-    pages = dict[str, list[Page]]()
+    pages = {}
     cell_counts = []
     all_skipped = Counter[str]()
     for kind in KINDS:

@@ -142,7 +142,7 @@ def task_table(
     for kind, kind_pages in pages.items():
         for batch, page in enumerate(kind_pages, 1):
             # By identity: a repeat has the task that it repeats, which is before it on the page.
-            names: dict[int, str] = {}
+            names = {}
             for position, task in enumerate(page, 1):
                 pictures = [files[picture] for picture in task.pictures]
                 content = [*pictures, *task.texts]

@@ -206,7 +206,7 @@ def training_key(
 def evaluator(feed: Feed, material: Material) -> Evaluate:
     """Return a function that measures how often validation images retrieve their captions."""
     judge = feed.judge
-    features: dict[str, tuple[Features, Features]] = {}
+    features = {}
     for split, validation in material.validation.items():
         ids = tokenize(judge.tokenizer, validation.texts)
         captions = feed.captions(ids, f"{split}_captions")

@@ -87,7 +87,7 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 
     Spans of the same kind with only spaces between them form one segment.
     """
-    segments = []
+    segments: list[Segment] = []
     position = 0
     for start, end, kind in sorted(set(spans)):
         # Of overlapping spans, the first counts.

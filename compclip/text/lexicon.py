@@ -85,7 +85,7 @@ def load_lexicon(path: str | Path) -> Lexicon:
 
 def _read_forms(content: Mapping[Any, Any], path: Path) -> dict[str, str]:
     """Return the canonical words of a lexicon by form; UserError names the first faulty entry."""
-    forms: dict[str, str] = {}
+    forms = {}
     for word, further in content.items():
         is_entry = isinstance(word, str) and (further is None or isinstance(further, list))
         remedy = "write word: [form, form]"
@@ -179,7 +179,7 @@ def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str
 
 def require_distinct(lexicons: Iterable[Lexicon]) -> None:
     """Raise UserError if two lexicons list the same form."""
-    owner: dict[str, str] = {}
+    owner = {}
     for lexicon in lexicons:
         for form in lexicon.forms:
             where = f"lexicons {owner.get(form)} and {lexicon.name}"

@@ -117,7 +117,7 @@ def parse_texts(
         unit: what the texts are called in the log.
     """
     keys: list[bytes | None] = []
-    texts_by_key: dict[bytes, str] = {}
+    texts_by_key = {}
     for key, text in zip(parser.keys(texts), texts, strict=True):
         if text.strip():
             keys.append(key)
@@ -129,5 +129,5 @@ def parse_texts(
         for batch in _slices(keys, LOOKUP_BATCH):
             distinct = dict.fromkeys(key for key in batch if key)
             values = stored.get([*distinct])
-            for key in batch:
-                yield None if key is None else values[key]
+            for text_key in batch:
+                yield None if text_key is None else values[text_key]

@@ -19,7 +19,7 @@ def write_pictures(
     pictures: Iterable[TrainingPicture], output: Path
 ) -> tuple[dict[str, str], pd.DataFrame]:
     """Write the training pictures; return the training sets of each, and the table of captions."""
-    trainings: dict[str, str] = {}
+    trainings = {}
     captions: list[tuple[str, int, None, str]] = []
     with atomic_folder(output) as folder:
         # Drawn one by one, so that their number is not known before.

@@ -42,7 +42,7 @@ def write_pictures(
     for page in chain.from_iterable(pages.values()):
         for task in page:
             pictures |= dict.fromkeys(task.pictures)
-    names: dict[Picture, str] = {}
+    names = {}
     with atomic_folder(job.output.pictures) as folder:
         for picture in track(pictures, len(pictures), "pictures"):
             raw, suffix = encode_picture(picture.image(images, job.params.seed))

@@ -124,7 +124,7 @@ def _wrong_value(attribute: str, value: str, frequencies: Frequencies, dice: Dic
 
 
 def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice) -> Sentence:
-    values = dict[str, str]()
+    values = {}
     for kind in ATTRIBUTE_KINDS:
         value = scene.get(f"{part}:{kind}")
         if value is not None:

@@ -279,7 +279,7 @@ def find_files(
     by_id: dict[str, list[Path]] = {}
     for name, path in by_path.items():
         by_id.setdefault(name.rpartition(".")[0], []).append(path)
-    files: dict[str, Path] = {}
+    files = {}
     for image_id in ids:
         if image_id in paths:
             file = _stated_file(folder, image_id, paths[image_id], by_path)
