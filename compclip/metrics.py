@@ -48,6 +48,7 @@ def as_item(image: Any) -> tuple[Path | BytesIO, None]:
         "convert it",
     )
     file = BytesIO()
+    # A PNG keeps all pixels at any compression; the lowest is the fastest.
     Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(
         file, "png", compress_level=1
     )
@@ -82,6 +83,7 @@ class ReleaseMetric:
         self.judges: dict[str, Any] = {}
         self.texts: dict[str, Embed] = {}
         self.threads = opened.contents.threads
+        # The texts do not depend on the images, so they are encoded once for all updates.
         everything = self._texts()
         for name, about in self.part.contents.judges.items():
             folder = opened.folder / about.folder
@@ -98,6 +100,7 @@ class ReleaseMetric:
         columns.append(tables["variants"].query("split == @self.split")["text"])
         if self.split == "test_swapped":
             columns.append(tables["swapped"]["swapped_text"])
+        # Sorted, because a set of texts has another order in each process.
         return sorted(set(pd.concat(columns)))
 
     def update(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> None:

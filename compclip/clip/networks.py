@@ -155,7 +155,7 @@ class ConvLayers:
         strides = self.strides or [2] * len(self.widths)
         kernels = self.kernels or [2 * stride - 1 for stride in strides]
         modules: list[nn.Module] = []
-        channels = 3
+        channels = 3  # red, green, blue
         sizes = zip(self.widths, self.depths, strides, kernels, strict=True)
         for width, depth, stride, kernel in sizes:
             modules.append(_convolution(channels, width, kernel, stride))

@@ -92,6 +92,7 @@ def find_model(name: str) -> FoundModel:
     if file is not None:
         model_cfg, preprocess_cfg = read_settings(file)
         return FoundModel(model_cfg, known_preprocessing(preprocess_cfg, file), file)
+    # A model of open_clip itself, which has no file here.
     cfg = open_clip().get_model_config(name)
     if cfg is None:
         bundled = ", ".join(sorted(path.stem for path in MODELS.glob("*.json")))

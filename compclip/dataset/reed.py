@@ -119,6 +119,7 @@ class ArchiveLayout:
     def find_photographs(self, archive: Path, sizes: Mapping[str, int]) -> Photographs:
         """Return the photographs among the files of an archive, given with their sizes."""
         photographs = {}
+        # An archive also has other files, which match no pattern.
         for name, size in sizes.items():
             match = re.fullmatch(self.photographs, name)
             if match:

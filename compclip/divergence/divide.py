@@ -174,6 +174,7 @@ def main(command: Divide) -> None:
     log.info(
         "%s: atom divergence %.4f, compound divergence %.4f", command.out, best.atom, best.compound
     )
+    # With a wanted compound divergence, both divergences are only approached.
     is_max = command.compound_divergence == "max"
     if is_max and best.atom > command.atom_divergence + ROUNDING:
         log.warning(

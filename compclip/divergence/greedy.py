@@ -52,6 +52,7 @@ def greedy(
         samples=np.zeros(n_steps, np.int64),
         divergences=np.full((2, n_steps), np.nan),
     )
+    # Its divergences stay NaN, because test has no weight yet.
     steps.samples[0] = first
     steps.subset_of[first] = TRAIN
     place(atoms, first, TRAIN)

@@ -294,6 +294,7 @@ def kind_after_exchange(kind, exchange):
     opposite_total = kind.totals[opposite]
     if exchange.both_placed:
         opposite_total -= change
+    # The divergence of a subset without weight is undefined.
     if total == 0.0 or opposite_total == 0.0:
         return np.nan, overlap
     total_power = power(total, kind.exponents[subset])
@@ -427,6 +428,7 @@ def clear(state, goal, compound, luck):
     begin, end = compounds.holder_starts[compound : compound + 2]
     holds[compounds.holders[begin:end]] = True
     leaving = np.sum(holds[state.order[:n_train]])
+    # A sample that comes into train in exchange must not have the compound, either.
     if leaving == 0 or leaving > np.sum(~holds[state.order[n_train:]]):
         return False
     sum_up(state)

@@ -62,6 +62,7 @@ def texts_of_tests(
     """Yield each test split, first with all its captions, then with those that are prompted for."""
     prompted = tables.prompts[[*CAPTION_KEY, "split"]].drop_duplicates()
     for split in TESTS:
+        # The captions of test_swapped are in a table of their own.
         split_captions = swapped
         if split != "test_swapped":
             in_split = captions["image_id"].isin(tables.images(split))
@@ -151,6 +152,7 @@ def distributions(
     """
     kinds = {"atoms": weighing.atom_name, "compounds": weighing.compound_name}
     result = []
+    # ``Totals`` have the order of ``kinds``: atoms, then compounds.
     for (kind, name_of), train_weights, test_weights in zip(
         kinds.items(), train, test, strict=True
     ):
@@ -228,6 +230,7 @@ def by_subgraphs(
 ) -> Definition:
     """Return the weighing by ``subgraphs``; ``texts`` are the texts of all rows."""
     subgraphs = searched.subgraphs
+    # Several rows may have the same text, which was searched once.
     text_of_row = searched.texts.get_indexer(texts)
     skipped = np.count_nonzero(subgraphs.skipped[np.unique(text_of_row)])
     if skipped:

@@ -134,6 +134,7 @@ class SampleLine(BaseModel):
             atoms = range(len(self.atoms))
             fault = f"expected indices from 0 to {len(atoms) - 1}"
             require(nodes <= set(atoms), subject, fault)
+            # Both ends, without the label that an edge may have.
             is_closed = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
             require(is_closed, subject, "an edge has an end outside the compound's atoms")
         return self

@@ -45,6 +45,7 @@ def _excess(number, compounds, inner, inner_counts):
     for occurrence in range(len(compounds)):
         value = number[compounds[occurrence]]
         end = begin + inner_counts[occurrence]
+        # The occurrences within this one that have one node less.
         for smaller in inner[begin:end]:
             largest[smaller] = max(largest[smaller], value)
         begin = end
@@ -235,7 +236,9 @@ def _members(tree_parts: Parts, number: int) -> list[int]:
     """Return the nodes of one of the parts, ascending."""
     n_sets = len(tree_parts.sets)
     if number < n_sets:
+        # A row of a smaller set ends with -1.
         return [node for node in tree_parts.sets[number].tolist() if node >= 0]
+    # A path is stored as its lower end and its size; its other nodes are parents.
     node, _, size = tree_parts.paths[number - n_sets].tolist()
     members = [node]
     for _ in range(size - 1):

@@ -345,6 +345,7 @@ def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -
     if n == 0:
         return math.nan
     hits = []
+    # Only full groups: among fewer captions, a caption is found more easily.
     for start in range(0, n - size + 1, size):
         rows = slice(start, start + size)
         similarities = images[rows] @ texts[rows].T

@@ -55,6 +55,7 @@ class NounForms:
         adjectives = vocabulary.forms[Role.ADJECTIVE]
         excluded = WORDS.function_words.union(WORDS.never_singular, adjectives)
         self.excluded = excluded - WORDS.singulars_like_others
+        # Without a lemmatizer, or one with tables, all tables are empty.
         lookups = getattr(vocabulary.lemmatizer, "lookups", Lookups())
 
         def entries_of_nouns(table: str) -> Any:

@@ -292,7 +292,7 @@ def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
     """Return the nouns of a sequence that are separate things: `breast feathers` is one, `crown
     nape` two.
     """
-    heads = []
+    heads: list[int] = []
     for n in nouns:
         following = words[n + 1] if n < nouns[-1] else None
         # Only the last noun of a compound is a thing.

@@ -76,6 +76,7 @@ def _token_part(token: Token) -> Role:
         return Role.MODIFIER
     if lower in WORDS.conjunctions:
         return Role.AND
+    # As a determiner, `that` begins a phrase: `that bird`.
     if lower in WORDS.relatives_and_typos and tag != "DT":
         return Role.THAT
     if lower in WORDS.copulas and tag.startswith("VB"):

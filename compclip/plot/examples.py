@@ -170,6 +170,7 @@ def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
         of_adjective = pairs["adjective_start"] == change["start"]
         nouns = pairs[of_adjective & (pairs["noun"] == change["noun"])]
         for start, end in nouns[["noun_start", "noun_end"]].itertuples(index=False):
+            # ``pairs`` have the offsets in the seen caption.
             shift = _shift(row.changes, start)
             seen.append((start, end, "seen"))
             swapped.append((start + shift, end + shift, "swapped"))
@@ -193,6 +194,7 @@ def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, in
     """Return the spans of the held-out pairs in prompts of test_unseen, by image and caption."""
     key = [*CAPTION_KEY, "pair"]
     named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
+    # A pair of a caption may have several prompts.
     prompted = named.merge(prompts[key].drop_duplicates(), on=key)
     spans: dict[tuple[str, int], list[Span]] = {}
     for row in prompted.itertuples():

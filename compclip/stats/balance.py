@@ -29,6 +29,7 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
 
     ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
     """
+    # By name first: the second sort is stable, so that ties stay in this order.
     by_name = sorted(Counter(pairs).items())
     counts = sorted(by_name, key=lambda item: -item[1])
     if len(counts) <= dominant:

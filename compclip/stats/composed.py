@@ -512,6 +512,7 @@ class Scale:
         counted = self.held_out & self.is_recognized
         if served is not None:
             counted = counted & np.isin(names, list(served))
+        # In the order of the prompts, which a set would not keep.
         split_names = dict.fromkeys(names[counted])
         splits = {name: counted & (names == name) for name in split_names}
         if splits:

@@ -364,6 +364,7 @@ def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
     by_judges = judge_variance(judges)
     if not cells.pairs:
         return fraction(value, image_variance(cells) + by_judges, cells.images)
+    # All pairs are equal, so their variance would be 0, and the interval without length.
     if value in (0, 1):
         return exact(value, cells.pairs)
     lower, upper = _variances(cells, (0.0, 1.0))

@@ -225,8 +225,10 @@ def weigh(
     similarity = np.take_along_axis(values, own[:, None], axis=1)[:, 0]
     beaten = np.zeros(len(rows))
     tied = np.zeros(len(rows))
+    # The entries of a class have the same distractors.
     for class_index, span in by_class(entries.classes[rows]):
         text_weights, total = weights.of(class_index)
+        # It writes into ``beaten`` and ``tied``, of which slices are views.
         sum_better(values[span], similarity[span], text_weights, beaten[span], tied[span])
         beaten[span] /= total
         tied[span] /= total

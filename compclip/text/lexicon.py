@@ -75,6 +75,7 @@ def load_lexicon(path: str | Path) -> Lexicon:
         content = parse_yaml(decode(path))
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
+    # YAML may also be a list or a text.
     groups = content.pop("groups", []) if isinstance(content, dict) else []
     is_mapping = isinstance(content, dict) and content
     require(is_mapping, path, "expected a mapping", "map each word to a list of other forms")

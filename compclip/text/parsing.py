@@ -116,6 +116,7 @@ def parse_texts(
         cache: SQLite file of values, from which a killed call resumes.
         unit: what the texts are called in the log.
     """
+    # Blank texts have no key, so that neither parser nor cache sees them.
     keys: list[bytes | None] = []
     texts_by_key = {}
     for key, text in zip(parser.keys(texts), texts, strict=True):
