@@ -48,7 +48,7 @@ def as_item(image: Any) -> tuple[Path | BytesIO, None]:
         "convert it",
     )
     file = BytesIO()
-    # A PNG keeps all pixels at any compression; the lowest is the fastest.
+    # A PNG keeps all pixels at any level of compression; 1 is the fastest.
     Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(
         file, "png", compress_level=1
     )

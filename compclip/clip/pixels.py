@@ -123,14 +123,13 @@ class Preprocess:
         try:
             pixels = np.array(read_rgb(image))
         except BrokenImage as error:
-            raise UserError(
-                f"{image}: not a readable image ({error}); replace or remove it"
-            ) from error
-        if box is not None and self.crop is not None:
-            height, width, _ = pixels.shape
-            left, top, right, bottom = crop_around(box, (width, height), self.crop)
-            pixels = pixels[top:bottom, left:right]
-        return pixels
+            fault = f"not a readable image ({error})"
+            raise UserError(f"{image}: {fault}; replace or remove it") from error
+        if box is None or self.crop is None:
+            return pixels
+        height, width, _ = pixels.shape
+        left, top, right, bottom = crop_around(box, (width, height), self.crop)
+        return pixels[top:bottom, left:right]
 
     def _fit(self, images: np.ndarray) -> np.ndarray:
         """Resize and crop images, (n, height, width, 3), to ``size``."""

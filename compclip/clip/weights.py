@@ -113,7 +113,7 @@ def rename(
     names: Sequence[str], table: Table, source: str | Path = "rename table"
 ) -> dict[str, str]:
     """Return new names by old ones, to which every row of the table is applied in order."""
-    old_names = {}
+    old_names: dict[str, str] = {}
     for old in names:
         new = old
         for pattern, replacement in table:

@@ -117,5 +117,6 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
             with opener() as stream, target.open("wb") as file:
                 shutil.copyfileobj(stream, file)
             progress.add()
-    first = ", ".join(map(repr, [*missing][:3]))
-    require(not missing, path, f"does not contain {first}", "get it again")
+    first = list(missing)[:3]
+    names = ", ".join(map(repr, first))
+    require(not missing, path, f"does not contain {names}", "get it again")

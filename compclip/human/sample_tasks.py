@@ -117,11 +117,12 @@ def perceptual_cells(
             rows = in_turns(compared, generator).head(COMPARED_PER_TASK * wanted)
             tasks = []
             for row in rows.to_dict("records"):
-                is_same = content(row["path"]) == content(row["path_b"])
-                if is_same:
+                path_a = row["path"]
+                path_b = row["path_b"]
+                if content(path_a) == content(path_b):
                     skipped["two generators' images are the same"] += 1
                     continue
-                pictures = (Picture(row["path"]), Picture(row["path_b"]))
+                pictures = (Picture(path_a), Picture(path_b))
                 tasks.append(Task("perceptual", pictures, prompt=row, generators=(a, b)))
             cells.append(Cell(split, (a, b), tasks))
     return cells, skipped
@@ -221,6 +222,8 @@ def sample_tasks(
         pages[kind] = make_pages(tasks, TASKS_PER_PAGE, gold, generator)
         if len(tasks) < wanted:
             log.warning("warning: %s: %d tasks of %d", kind, len(tasks), wanted)
+    has_tasks = any(map(any, pages.values()))
+    fault = f"no tasks ({dict(all_skipped)})"
     remedy = "see human.generators, human.splits and each kind's number of tasks"
-    require(any(map(any, pages.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
+    require(has_tasks, "human", fault, remedy)
     return pages, cell_counts, all_skipped

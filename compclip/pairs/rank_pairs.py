@@ -55,7 +55,8 @@ def rank_pairs(
     adjectives = find_lexicon(adjectives, "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
     selection = selection or Selection()
-    counts = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
+    blocks = in_blocks(pairs)
+    counts = pd.concat(count_pairs(block) for (block,) in blocks)
     ranking = _ranked(counts, NAMED)
     # All adjectives compete for the first places, those of other compositions, too.
     frequent = _ranked(counts, ["adjective"])["adjective"].head(selection.adjectives)
@@ -71,7 +72,8 @@ def rank_pairs(
     # Of the most frequent pairs; all pairs of these nouns are ranked.
     frequent_nouns = ranking["noun"].head(selection.pairs)
     ranking = ranking[ranking["noun"].isin(frequent_nouns)]
-    ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
+    is_frequent = ranking["count"] >= selection.min_count
+    ranking = ranking[is_frequent].reset_index(drop=True)
     fault = (
         f"no pair of an adjective of lexicon {adjectives.name}{noun_condition} occurs "
         f"{selection.min_count} times"
@@ -80,7 +82,8 @@ def rank_pairs(
     require(len(ranking), "pairs", fault, remedy)
     ranking["rank"] = range(1, len(ranking) + 1)
     # The middle of the pair's place in the ranking, in percent.
-    ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
+    middle = ranking["rank"] - 0.5
+    ranking["percentile"] = (100 * middle / len(ranking)).round(6)
     numbers = (len(ranking), ranking["adjective"].nunique(), ranking["noun"].nunique())
     log.info("%d pairs of %d adjectives and %d nouns are ranked", *numbers)
     return ranking

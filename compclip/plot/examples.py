@@ -75,7 +75,8 @@ def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     hits = np.sum([table["hit"] for table in tables], axis=0)
     merged["hits"] = hits
     # A tie of two adjectives is half a first rank, and not a right choice.
-    merged["right"] = np.sum([table["adjective_first"] > 0.5 for table in tables], axis=0)
+    is_right = [table["adjective_first"] > 0.5 for table in tables]
+    merged["right"] = np.sum(is_right, axis=0)
     merged["judges"] = judges
     merged["hit"] = 2 * hits > judges
     return merged

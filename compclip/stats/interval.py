@@ -82,11 +82,12 @@ def mean(
     image_values = np.bincount(index, weights * values)
     image_weights = np.bincount(index, weights)
     sums = np.stack([image_values, image_weights], axis=1)
-    total = sums.sum(axis=0)
+    value_sum, weight_sum = sums.sum(axis=0)
     resampled = resampled_sums(sums, resamples, generator)
+    value_sums, weight_sums = resampled.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(total[0] / total[1])
-        means = resampled[:, 0] / resampled[:, 1]
+        value = float(value_sum / weight_sum)
+        means = value_sums / weight_sums
     if len(sums) < 2:
         return Estimate(value, None, None)
     # NaN: a resample of only images with weight 0 has no mean.

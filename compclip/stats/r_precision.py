@@ -138,7 +138,8 @@ def expected_top1(
     tied = np.asarray(tied, np.float64)
     # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which is accurate for
     # tiny x.
-    x = np.divide(tied, not_beaten, out=np.zeros_like(not_beaten), where=not_beaten > 0)
+    x = np.zeros_like(not_beaten)
+    np.divide(tied, not_beaten, out=x, where=not_beaten > 0)
     x = np.minimum(x, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         any_tie = -np.expm1(candidates * np.log1p(-x))

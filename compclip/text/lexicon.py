@@ -86,16 +86,17 @@ def load_lexicon(path: str | Path) -> Lexicon:
 
 def _read_forms(content: Mapping[Any, Any], path: Path) -> dict[str, str]:
     """Return the canonical words of a lexicon by form; UserError names the first faulty entry."""
-    forms = {}
+    forms: dict[str, str] = {}
     for word, further in content.items():
         is_entry = isinstance(word, str) and (further is None or isinstance(further, list))
         remedy = "write word: [form, form]"
         require(is_entry, f"{path}: {word!r}", "expected a list of other forms", remedy)
         for form in [word, *(further or [])]:
             is_word = isinstance(form, str) and form.strip() and form == form.lower()
+            fault = "expected a lower-case word"
             # YAML reads unquoted yes and no as true and false.
             remedy = "quote yes, no, on and off"
-            require(is_word, f"{path}: {word}: {form!r}", "expected a lower-case word", remedy)
+            require(is_word, f"{path}: {word}: {form!r}", fault, remedy)
             fault = f"duplicate entry {form!r} under {forms.get(form)!r} and {word!r}"
             require(form not in forms, path, fault, "remove one")
             forms[form] = word

@@ -79,13 +79,14 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     numbers = [int(image_id.removeprefix("image_")) for image_id in image_ids]
     # Labels have an order but no ids, so the last image must have the last label.
     last = max(numbers)
+    n_labels = len(labels)
     remedy = "give files of the same data set"
-    fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
-    require(last == len(labels), files["labels"], fault, remedy)
+    fault = f"expected {last} labels, the number of the last image, got {n_labels}"
+    require(last == n_labels, files["labels"], fault, remedy)
     # The caption archive has folders of classes, but the labels are the data set's.
     captions["class_id"] = captioned.map(labels)
     is_unlabelled = captions["class_id"].isna()
-    fault = f"none of its images is among the {len(labels)} labelled ones"
+    fault = f"none of its images is among the {n_labels} labelled ones"
     require(not is_unlabelled.all(), files["captions"], fault, remedy)
     without_captions = set(photographs) - set(captioned)
     unlabelled = captioned[is_unlabelled].unique()
