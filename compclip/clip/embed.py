@@ -135,12 +135,14 @@ class Embedder:
         """Return (n, d) for captions."""
 
         def encode(rows: list[int]) -> np.ndarray:
-            return self.judge.encode_texts([texts[row] for row in rows], self.batch)
+            chosen = [texts[row] for row in rows]
+            return self.judge.encode_texts(chosen, self.batch)
+
+        def describe(row: int) -> str:
+            return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
         keys = [key("caption", self.settings, self.judge.hash, text) for text in texts]
-        return self._rows(
-            "captions", keys, encode, lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}"
-        )
+        return self._rows("captions", keys, encode, describe)
 
     def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
         return [

@@ -37,7 +37,7 @@ def make_vocabulary(captions: Iterable[str]) -> list[str]:
     """Return the special tokens, then the words that occur more than once, most frequent first
     (ties by name).
     """
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for caption in captions:
         counts.update(WORD.findall(clean(caption)))
     # Words that occur once train the embedding of unknown words.
@@ -143,7 +143,7 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     their end token.
     """
     distinct = list(dict.fromkeys(captions))
-    result: set[str] = set()
+    result = set()
     for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
         batch = distinct[start : start + TOKENIZED_AT_ONCE]
         ids = tokenize(tokenizer, batch)

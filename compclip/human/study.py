@@ -161,7 +161,7 @@ def task_table(
 
 def _task_row(task: Task, pictures: Sequence[str]) -> dict[str, Any]:
     """Return the columns of ``TASKS`` that do not depend on the page."""
-    row: dict[str, Any] = {name: task.prompt.get(name) for name in PROMPT_COLUMNS}
+    row = {name: task.prompt.get(name) for name in PROMPT_COLUMNS}
     row |= {"kind": task.kind, "check": task.check, "right": task.right}
     row |= _numbered("generator", task.generators)
     row |= _numbered("picture", pictures)

@@ -99,7 +99,7 @@ def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
     check_patterns(names, patterns)
-    trained: set[str] = set()
+    trained = set()
     for pattern in patterns:
         trained.update(fnmatch.filter(names, pattern))
     for name, parameter in model.named_parameters():

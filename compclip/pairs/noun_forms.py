@@ -31,7 +31,7 @@ SINGULARS_IN_S = ("us", "is")
 
 def caption_words(texts: Iterable[str]) -> set[str]:
     """Return the lower-case words of texts; hyphens separate words."""
-    words: set[str] = set()
+    words = set()
     for text in texts:
         words.update(WORD.findall(normalize(text).text.lower()))
     return words

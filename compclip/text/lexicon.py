@@ -38,7 +38,7 @@ class Lexicon:
 
     def excluded_by(self, word: str) -> set[str]:
         """Return the words that cannot be true of a thing if ``word`` is."""
-        excluded: set[str] = set()
+        excluded = set()
         for group in self.groups or [self.words]:
             if word in group:
                 excluded.update(group)

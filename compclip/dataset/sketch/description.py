@@ -67,9 +67,7 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
     not counted.
     """
     # With zeros, so that the values keep their order, by which wrong ones are drawn.
-    counts: dict[str, dict[str, int]] = {
-        name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()
-    }
+    counts = {name: dict.fromkeys(values, 0) for name, values in ATTRIBUTES.items()}
     for scene in scenes:
         for name, count in counts.items():
             value = scene[name]
