@@ -74,7 +74,8 @@ class ReleaseMetric:
         ``cache``.
         """
         opened = open_release(release)
-        self.part, self.split = opened.part(composition), split
+        self.part = opened.part(composition)
+        self.split = split
         require(
             split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}"
         )
@@ -94,7 +95,8 @@ class ReleaseMetric:
 
     def _texts(self) -> list[str]:
         """Return all texts that are compared with images of the split."""
-        tables, release = self.part.tables, self.part.release
+        tables = self.part.tables
+        release = self.part.release
         judged = release.captions["image_id"].isin(self.part.judged["image_id"])
         columns = [release.captions.loc[judged, "text"], self.prompts["text"]]
         columns.append(tables["variants"].query("split == @self.split")["text"])

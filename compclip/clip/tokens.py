@@ -143,7 +143,7 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     their end token.
     """
     distinct = list(dict.fromkeys(captions))
-    result = set()
+    result: set[str] = set()
     for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
         batch = distinct[start : start + TOKENIZED_AT_ONCE]
         ids = tokenize(tokenizer, batch)

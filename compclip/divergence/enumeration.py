@@ -47,11 +47,11 @@ def _preorder(heads):
     """
     n = len(heads)
     order = np.empty(n, np.int64)
-    positions = np.empty(n, np.int64)  # of each node in ``order``
-    parents = np.empty(n, np.int64)
-    depths = np.empty(n, np.int64)
+    positions = np.empty_like(order)  # of each node in ``order``
+    parents = np.empty_like(order)
+    depths = np.empty_like(order)
     sizes = np.ones(n, np.int64)
-    stack = np.empty(n, np.int64)
+    stack = np.empty_like(order)
     node = -1  # the head of roots
     filled = 0
     for i in range(n):
@@ -254,7 +254,7 @@ def list_parts(heads, labels, relations, branching, buffer):
         node_keys[node] = _mix(uint64(node + 1))
     hashes = Hashes(labels[order], relations[order], node_keys)
     codes = np.empty(total, np.uint64)
-    keys = np.empty(total, np.uint64)
+    keys = np.empty_like(codes)
     listed = parents[:n_nodes]
     removable = _encode_sets(sets, listed, hashes, codes, keys)
     path_codes = codes[n_sets:]

@@ -90,8 +90,8 @@ def from_bags(
 
 def _matrix(bags: Sequence[Mapping[str, float]]) -> tuple[sparse.csr_array, list[str]]:
     """Return the weights (bags, names), and the names, sorted."""
-    occurrences = []
-    weights = []
+    occurrences: list[str] = []
+    weights: list[float] = []
     sizes = []
     for bag in bags:
         occurrences.extend(bag)
@@ -166,7 +166,7 @@ def structure_weights(samples: Sequence[Sequence[Occurrence]]) -> list[dict[str,
         samples_within.update({(name, larger) for name, names in containers for larger in names})
     weights = []
     for containers in containers_by_sample:
-        largest = defaultdict(float)
+        largest: dict[str, float] = defaultdict(float)
         for name, names in containers:
             p_given = [samples_within[name, larger] / samples_with[name] for larger in names]
             largest[name] = max(largest[name], 1 - max(p_given, default=0.0))

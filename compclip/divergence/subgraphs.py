@@ -64,7 +64,7 @@ def _sum(sample_begins, texts, begins, compounds, excess, n):
     single read.
     """
     latest = np.zeros(n, np.int64)
-    total = np.zeros(n, np.int64)
+    total = np.zeros_like(latest)
     for row in range(len(sample_begins) - 1):
         # The number of the sample, from 1, in the upper 32 bits: larger than any earlier one.
         sample = (row + 1) << 32

@@ -58,8 +58,7 @@ def extract_pairs(
     pairs = find_pairs(captions, extractor, processes, cache)
     # Without a noun lexicon, the words of all captions decide which forms are of one noun.
     words = None if nouns else caption_words(captions["text"])
-    noun_forms = NounForms(extractor.vocabulary, words)
-    return noun_forms.unite(captions, pairs)
+    return NounForms(extractor.vocabulary, words).unite(captions, pairs)
 
 
 def find_pairs(

@@ -116,7 +116,7 @@ def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
     """
     lowers = ["" if word.group else word.lower for word in words]
     letters = scope_letters(lowers, [_letter(doc, word) for word in words])
-    reached = set()
+    reached: set[int] = set()
     for rule in RULES:
         for match in rule.finditer(letters):
             reached.update(range(*match.span("reach")))

@@ -179,7 +179,9 @@ def finish(figure: Figure, about: str) -> Figure:
     for axes in figure.axes:
         labelled_marks += zip(*axes.get_legend_handles_labels(), strict=True)
     # A label's last mark counts, so that a series with filled and hollow marks is filled.
-    filled = [(mark, label) for mark, label in labelled_marks if _is_filled(mark)]
+    filled = [
+        (mark, label) for mark, label in labelled_marks if mark.get_markerfacecolor() != "white"
+    ]
     mark_by_label = {label: mark for mark, label in [*labelled_marks, *filled]}
     if mark_by_label:
         longest = max(map(len, mark_by_label))
@@ -204,10 +206,6 @@ def finish(figure: Figure, about: str) -> Figure:
     added_height = remainder * figure.get_figheight()
     figure.set_figheight(round(height + added_height, 2))
     return figure
-
-
-def _is_filled(mark: Any) -> bool:
-    return mark.get_markerfacecolor() != "white"
 
 
 def empty(text: str) -> Figure:

@@ -38,7 +38,7 @@ class Lexicon:
 
     def excluded_by(self, word: str) -> set[str]:
         """Return the words that cannot be true of a thing if ``word`` is."""
-        excluded = set()
+        excluded: set[str] = set()
         for group in self.groups or [self.words]:
             if word in group:
                 excluded.update(group)
@@ -181,7 +181,7 @@ def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str
 
 def require_distinct(lexicons: Iterable[Lexicon]) -> None:
     """Raise UserError if two lexicons list the same form."""
-    owner = {}
+    owner: dict[str, str] = {}
     for lexicon in lexicons:
         for form in lexicon.forms:
             where = f"lexicons {owner.get(form)} and {lexicon.name}"

@@ -89,7 +89,7 @@ def _fill(
         cached = cache.get(keys)
         new += [key for key in keys if key not in cached]
     remaining_keys = iter(new)
-    parsed = []
+    parsed: list[tuple[bytes, bytes]] = []
     last_write = time.monotonic()
     try:
         with Progress(len(new), unit) as progress:

@@ -284,13 +284,14 @@ def _sentence(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
             pieces += [link, *_list_except(single[0], mentions, dice)]
         return pieces
     if form < 0.45 and single and has_several:
-        listed = _list_except(single[-1], mentions, dice)
+        subject = single[-1]
+        listed = _list_except(subject, mentions, dice)
         # `the bird has a long bill and it has wings that are brown`
         if dice.chance(0.4):
-            return [bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)]
+            return [bird, "has", *listed, "and it has", *_relative_clause(subject, dice)]
         # `a bird has a long bill while its wings are brown in color`
         link = dice.pick(("while", ", and"))
-        return [bird, "has", *listed, link, *_clause(single[-1], dice)]
+        return [bird, "has", *listed, link, *_clause(subject, dice)]
     if form < 0.55 and single and has_several:
         listed = _list_except(single[0], mentions, dice)
         # `its wings are brown and it also has a long bill`
