@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.normal import normalize
+from compclip.core.reading.normal import normalize
 from compclip.core.tables import CAPTION_KEY
 from compclip.pairs.counts import surfaces
 from compclip.pairs.words import Role, Vocabulary
