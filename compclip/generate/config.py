@@ -15,12 +15,11 @@ class Generator(Section):
     """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
 
     name: str = Field(pattern=NAME)
-    kind: str = Field(description="a file in compclip/generate/generators; default: the name")
+    kind: str = Field(description="file in compclip/generate/generators; if absent, the name")
     training_data: TrainingData | None = Field(
         None,
-        description="what the model was trained on: split (train images of this split alone), "
-        "other or unknown; null: unknown for images in a folder and models, whose verdict it "
-        "decides",
+        description="what the model was trained on; split: the train images of this split alone, "
+        "which a verdict requires; null: unknown for folders and models",
     )
     options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
 

@@ -47,7 +47,7 @@ class ScoreFiles(Command):
     )
     threads: Threads
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto uses a GPU if there is one"
+        "auto", description="auto: a GPU if there is one"
     )
     seed: Seed
     output: Path | None = Field(None, description="CSV with the scores of each image")

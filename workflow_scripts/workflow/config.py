@@ -76,7 +76,7 @@ class SeedsConfig(Section):
     world: SeedNumber | None = Field(None, description="what the source draws")
     split: SeedNumber | None = Field(None, description="held-out pairs, splits and swaps")
     halves: SeedNumber | None = Field(
-        None, description="the halves of the test images that judges have seen"
+        None, description="which half of the test images judges train on"
     )
 
 
@@ -92,7 +92,7 @@ class Config(Section):
     container: str | None = Field(
         None,
         pattern=CONTAINER,
-        description="image with all environments, a file or an address, for --sdm conda apptainer",
+        description="file or address of an image with all environments, for --sdm conda apptainer",
     )
     compositions: list[str] = Field(
         ["color", "shape"], min_length=1, description="names in lexicons/adjectives"
@@ -112,7 +112,7 @@ class Config(Section):
     runs: dict[RunName, str | dict[str, Any]] | None = Field(
         None,
         min_length=1,
-        description="several runs in one: for each name a config file, or its content",
+        description="several runs in one: a config file, or its content, for each name",
     )
 
     @property
