@@ -54,8 +54,8 @@ def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]]) -
 
 def measure_table() -> str:
     """Return the list of measures as a table in Markdown."""
-    rows = [f"| `{of.name}` | {of.unit} | {of.definition} |" for of in MEASURES.values()]
-    return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
+    rows = [f"| `{of.name}` | {of.definition} |" for of in MEASURES.values()]
+    return "\n".join(["| measure | what it is |", "|---|---|", *rows])
 
 
 def ending_lines(results: Path) -> str:
