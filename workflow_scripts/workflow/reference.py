@@ -32,10 +32,10 @@ dataset: {source: table, name: mine, table: {file: captions.csv, images: photogr
 judge: {seeds: [0, 1, 2]}
 ```
 
-It is laid over the defaults below, not over `config.yaml`, which is the default run. An unknown key
-or a wrong value is an error of one line that names the key. A key may be null if its default is.
-`python -m workflow_scripts.workflow.reference --schema config.schema.json` writes a JSON schema for
-editors.
+It is laid over the defaults below, not over `config.yaml`, the default run. An unknown key or a
+wrong value is an error of one line. A key may be null if its default is. Integers without a range
+are at least 1. `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes a
+JSON schema for editors.
 """
 BAR = r"\|"  # in a table
 # bounds of JSON schemas in words
@@ -120,6 +120,9 @@ def _range_in_words(schema: dict[str, Any]) -> str:
     }
     if bounds.keys() == {"minimum", "maximum"}:
         return f"from {bounds['minimum']:g} to {bounds['maximum']:g}"
+    # The page's first paragraph says so.
+    if schema.get("type") == "integer" and bounds in ({"minimum": 1}, {"exclusiveMinimum": 0}):
+        return ""
     return " and ".join(BOUNDS[name].format(bound) for name, bound in bounds.items())
 
 
