@@ -47,8 +47,7 @@ class Training(ModelConfig):
         "none",
         description="mild: from a third of the steps on, training images change a little in light, "
         "contrast, gamma, saturation, size, place and noise, never in hue, so that "
-        "judges recognize pairs in other styles. Behind frozen layers, a step chooses "
-        "among four views of an image",
+        "judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="auto: a GPU if there is one"
@@ -84,8 +83,8 @@ class JudgeConfig(Training):
     )
     share: bool = Field(
         True,
-        description="true: a seed's judge serves all compositions, and trains on images that none "
-        "of them judges; false: one judge for each composition, as published",
+        description="true: one judge for all compositions, trained on images that none of them "
+        "judges; false: one for each, as published",
     )
 
     @model_validator(mode="after")

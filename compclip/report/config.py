@@ -11,6 +11,6 @@ class ReportConfig(Section):
     examples: Count = Field(
         24,
         ge=0,
-        description="pairs of captions, before and after the swap, in report.html for each "
-        "composition; half as many unseen captions",
+        description="swapped captions in report.html for each composition; half as many unseen "
+        "ones",
     )

@@ -17,8 +17,7 @@ class Balance(Section):
 
     dominant: DominantPairs | dict[str, DominantPairs] = Field(
         1,
-        description="number of dominant pairs, for all compositions or by composition; published: 2"
-        " for C-CUB color",
+        description="number of dominant pairs; published: 2 for C-CUB color",
     )
     ratio: float = Field(
         1.25,
@@ -84,8 +83,8 @@ class ScoreConfig(Scoring):
         0.15,
         ge=0,
         le=1,
-        description="loss of adjective accuracy on held-out pairs, against seen pairs of the same "
-        "frequency, up to which judges give a verdict (docs/bias.md)",
+        description="largest loss of adjective accuracy on held-out pairs with which judges give a "
+        "verdict (docs/bias.md)",
     )
     fid: Fid | None = Field(
         None, description="null: no Fréchet inception distance; {}: as published"

@@ -38,8 +38,8 @@ class DrawConfig(Section):
     )
     prefer: Literal["any", "swappable"] | None = Field(
         None,
-        description="swappable: prefer pairs whose nouns occur with other adjectives often enough "
-        "to be swapped, but not so often that they would dominate",
+        description="swappable: prefer pairs that a swap can often make, but not so often that they"
+        " would dominate",
     )
 
     @model_validator(mode="after")
@@ -133,9 +133,7 @@ class Divergence(Section):
     compound: Literal["max"] | Annotated[float, Field(ge=0, le=1)] = Field(
         "max", description="target compound divergence; max: the largest"
     )
-    train: float = Field(
-        0.6, gt=0, lt=1, description="fraction of the images; those on neither side are not used"
-    )
+    train: float = Field(0.6, gt=0, lt=1, description="fraction of the images")
     test: float = Field(
         0.2,
         gt=0,
@@ -182,7 +180,7 @@ class SplitConfig(Section):
     draws: Count = Field(
         1,
         ge=1,
-        description="images for each prompt; up to three times as many for matched seen ones",
+        description="images for each prompt; for matched seen ones, up to three times as many",
     )
     per_image: Count | None = Field(
         None,
