@@ -415,7 +415,13 @@ def main(command: Styles) -> None:
     )
     results = Path(config.results), config.dataset.source
     worlds = [
-        (Layout(*results, composition, config.judge.share), config.judges, seed, command, resamples)
+        (
+            Layout(*results, composition, config.judge.shared),
+            config.judges,
+            seed,
+            command,
+            resamples,
+        )
         for composition in config.compositions
         for seed in range(seeds)
     ]

@@ -44,7 +44,7 @@ if plan.generators:
             serves=plan.score.served_splits,
             judges=plan.judges,
             as_asked=plan.score.as_asked,
-            loss=undecisive(plan.config.score.health),
+            max_bias=undecisive(plan.config.score.max_bias),
         script:
             "../workflow_scripts/score/score_images.py"
 

@@ -241,7 +241,7 @@ rule audit:
     params:
         code=code("split.audit"),
         dataset=plan.dataset,
-        violations=plan.config.split.violations,
+        on_violation=plan.config.split.on_violation,
     script:
         "../workflow_scripts/split/audit.py"
 

@@ -87,9 +87,9 @@ class JudgeConfig(Training):
         min_length=1,
         description="seeds of the judges, whose scores are averaged; null: two, `seed` and the "
         "next, because a word"
-        " needs two judges; one if nothing is trained (epochs: 0) or if share is false",
+        " needs two judges; one if nothing is trained (epochs: 0) or if shared is false",
     )
-    share: bool = Field(
+    shared: bool = Field(
         True,
         description="one judge of all compositions for each seed, trained on images that none of "
         "them judges; false:"

@@ -115,7 +115,7 @@ class Contents(Strict):
     halves: SeedNumber
     train_on: Literal["train", "half", "all"]
     prompts: Literal["pairs", "all"]
-    health: Chance
+    max_bias: Chance
     batch: Annotated[int, Field(ge=1, le=1 << 16)]
     threads: Annotated[int, Field(ge=1, le=1024)]
     files: dict[RelativePath, Sha256] = Field(max_length=1_000_000)

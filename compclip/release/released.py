@@ -128,7 +128,7 @@ class ReleasePart:
         for judge in self.contents.judges:
             file = self.folder / "health" / f"{judge}.json"
             contents[judge] = read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
-        return Health(contents, self.release.contents.health)
+        return Health(contents, self.release.contents.max_bias)
 
     @property
     def summaries(self) -> list[SummaryKey]:

@@ -17,7 +17,7 @@ LEAST_RECOGNIZED = 0.5
 @dataclass(frozen=True)
 class Health:
     """The content of each judge's health.json, by the judge's name, and the allowed loss,
-    ``score.health``.
+    ``score.max_bias``.
 
     Verdicts on generators are about these held-out pairs, and so is the judges' health: its
     intervals are over images alone. An interval for new pairs could not show that a judge without
@@ -25,7 +25,7 @@ class Health:
     """
 
     judges: Mapping[str, Mapping[str, Any]]
-    loss: float
+    max_bias: float
 
     def _means(self, name: str) -> dict[str, dict[str, float]]:
         """Return ``difference`` or ``held_out`` by kind of images, averaged over the judges that
@@ -53,8 +53,8 @@ class Health:
         """
         reasons = []
         for kind, difference in self._means("difference").items():
-            if difference["same_pairs_low"] < -self.loss:
-                points = f"{100 * self.loss:g} points (score.health)"
+            if difference["same_pairs_low"] < -self.max_bias:
+                points = f"{100 * self.max_bias:g} points (score.max_bias)"
                 reasons.append(f"they may lose more than {points} on {IMAGE_KINDS[kind]}")
         for kind, held_out in self._means("held_out").items():
             if held_out["same_pairs_low"] <= held_out["chance"]:

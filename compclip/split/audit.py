@@ -283,7 +283,7 @@ def join_audits(
     heldout: Collection[str],
     reported: Sequence[dict[str, Any]] = (),
     unused: Collection[str] = (),
-    tolerance: str = "refuse",
+    on_violation: str = "error",
     where: str = "split",
 ) -> dict[str, Any]:
     """Return the content of audit.json.
@@ -292,7 +292,7 @@ def join_audits(
         blocks: ``audit_block`` of blocks of images, in order.
         reported: violations that were found in a published split; an entry may count for several
             (``count``).
-        tolerance: whether ``accept_split`` refuses violations or counts them.
+        on_violation: whether ``accept_split`` refuses violations (error) or counts them (warn).
         heldout, unused, where: as in ``audit``.
     """
     without_split = {image for block in blocks for image in block["without_split"]}
@@ -328,7 +328,7 @@ def join_audits(
         "counts": counts,
         "suspicions": suspicions,
         "disagreement": disagreement,
-        "tolerance": tolerance,
+        "on_violation": on_violation,
     }
 
 

@@ -194,7 +194,7 @@ def make_job(
         "cache": results.parent / "cache",
         "judges": ["0"],
         "as_asked": None,
-        "loss": 0.15,
+        "max_bias": 0.15,
     }
     output: dict[str, Any] = {
         "scores": [scores / name for name in generators] if len(generators) > 1 else [scores]

@@ -32,7 +32,7 @@ DEFAULTS = {
     "train_on": "train",
     "candidates": None,
     "halves": 0,
-    "violations": "refuse",
+    "on_violation": "error",
     "is_published": False,
     "one_value": False,
     "seed": 3,

@@ -48,7 +48,7 @@ INPUTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"judge": {"model": "RN50", "pretrained": "w{1}.pt"}}, "judge: {1} in a path"),
     (
-        {"judge": {"model": "RN50", "pretrained": "{composition}{é}.pt", "share": False}},
+        {"judge": {"model": "RN50", "pretrained": "{composition}{é}.pt", "shared": False}},
         "judge: {é} in a path",
     ),
     (

@@ -183,6 +183,49 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
         assert part in message, message
 
 
+@pytest.mark.parametrize(
+    ("values", "renamed"),
+    [
+        ({"judge": {"share": False}}, "judge.share: renamed; write judge.shared: false"),
+        ({"score": {"health": 0.2}}, "score.health: renamed; write score.max_bias: 0.2"),
+        (
+            {"split": {"heldout": {"least": 12}}},
+            "split.heldout.least: renamed; write split.heldout.min_pairs: 12",
+        ),
+        (
+            {"split": {"heldout": {"prefer": "any"}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: false",
+        ),
+        (
+            {"split": {"heldout": {"prefer": "swappable"}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: true",
+        ),
+        (
+            {"split": {"heldout": {"prefer": None}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: null",
+        ),
+        (
+            {"split": {"violations": "refuse"}},
+            "split.violations: renamed; write split.on_violation: error",
+        ),
+        (
+            {"split": {"violations": "count"}},
+            "split.violations: renamed; write split.on_violation: warn",
+        ),
+    ],
+)
+def test_a_key_of_an_earlier_version_is_refused_with_its_present_name_and_value(
+    values: dict[str, Any], renamed: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        load_config(values, "my.yaml")
+    assert str(error.value) == f"my.yaml: {renamed}"
+    name, value = renamed.split("; write ")[1].split(": ")
+    for word in reversed(name.split(".")):
+        value = {word: value if isinstance(value, dict) else yaml.safe_load(value)}
+    load_config(value)
+
+
 def sections_below(section: type[Section]) -> Iterator[type[Section]]:
     """Yield a section, and those that it contains."""
     yield section

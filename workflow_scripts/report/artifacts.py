@@ -22,7 +22,7 @@ def layouts(job: Job) -> list[Layout]:
     """Return the layout of each composition's artifacts."""
     params = job.params
     results = Path(params.results)
-    return [Layout(results, params.dataset, name, params.share) for name in params.compositions]
+    return [Layout(results, params.dataset, name, params.shared) for name in params.compositions]
 
 
 def table_file(layout: Layout, name: str) -> Path:
@@ -80,7 +80,7 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         summaries=summaries,
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
-        health=read_health(layout, params.judges, params.health),
+        health=read_health(layout, params.judges, params.max_bias),
         heldout=read_json(layout.place / "heldout.json"),
         training_data=params.training_data,
         unchecked=unchecked,

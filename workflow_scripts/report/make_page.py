@@ -110,7 +110,7 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
     # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
-    judge = judge_section(layout, params.judges, params.health)
+    judge = judge_section(layout, params.judges, params.max_bias)
     readable = artifacts.read_readable(layout, (scores, comparisons), params)
     groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
     return context | {

@@ -126,7 +126,7 @@ def main(job: Job) -> None:
             health = score_by_judge(job, inputs, entries, digests, embedder, files)
             write_json(health, files.health)
             healths[files.name] = health
-    judges = Health(healths, params.loss)
+    judges = Health(healths, params.max_bias)
     for line in filter(None, (judges.line, judges.unrecognized_line)):
         log.info("%s: %s", job.where, line)
 

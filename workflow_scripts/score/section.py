@@ -53,17 +53,17 @@ def health_lines(health: Health) -> list[Line]:
     return lines
 
 
-def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
+def read_health(layout: Layout, judges: Sequence[str], max_bias: float) -> Health:
     folder = layout.place / "health"
-    return Health({name: read_json(folder / f"{name}.json") for name in judges}, loss)
+    return Health({name: read_json(folder / f"{name}.json") for name in judges}, max_bias)
 
 
-def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
-    """Return the section of one composition; loss: ``score.health``."""
+def section(layout: Layout, judges: Sequence[str], max_bias: float) -> PageSection:
+    """Return the section of one composition; max_bias: ``score.max_bias``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
     # Judges differ in their seed alone, so the first one stands for all.
     first = manifests[0]
-    health = read_health(layout, judges, loss)
+    health = read_health(layout, judges, max_bias)
     synonyms = []
     for name, content in health.judges.items():
         # A lexicon without synonyms has none to compare.

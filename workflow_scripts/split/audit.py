@@ -41,7 +41,7 @@ def main(job: Job) -> None:
     audit = join_audits(
         audits,
         heldout=heldout,
-        tolerance=job.params.violations,
+        on_violation=job.params.on_violation,
         where=job.where,
         reported=reported,
         unused=unused_images(read_json(job.input.unused)),

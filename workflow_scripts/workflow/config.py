@@ -67,6 +67,14 @@ RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
 # a file or an address; Snakemake puts it into a command line
 CONTAINER = r"^[\w./@+=,:~ -]+$"
+# Keys of earlier versions, with their present names, and the present names of their values.
+RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "judge.share": ("judge.shared", {}),
+    "score.health": ("score.max_bias", {}),
+    "split.heldout.least": ("split.heldout.min_pairs", {}),
+    "split.heldout.prefer": ("split.heldout.prefer_swappable", {"any": False, "swappable": True}),
+    "split.violations": ("split.on_violation", {"refuse": "error", "count": "warn"}),
+}
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
@@ -119,7 +127,7 @@ class Config(Section):
     def judges(self) -> list[str]:
         """The names of the judges: their seeds."""
         # A verdict needs two judges, and only trained ones differ by seed.
-        default = 2 if self.judge.share and self.judge.epochs else 1
+        default = 2 if self.judge.shared and self.judge.epochs else 1
         return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
     @property
@@ -258,10 +266,10 @@ class Config(Section):
                         f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} "
                         "to the path"
                     )
-        if self.judge.share and COMPOSITION_FIELD in (self.judge.pretrained or ""):
+        if self.judge.shared and COMPOSITION_FIELD in (self.judge.pretrained or ""):
             raise ValueError(
                 f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set "
-                "share: false"
+                "shared: false"
             )
         self._check_generator("score.reference", self.score.reference)
         for name in (self.human and self.human.generators) or []:
@@ -372,10 +380,22 @@ def _fault_message(fault: ErrorDetails) -> str:
     return fault["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
 
 
+def _describe_renamed(key: str, value: object) -> str:
+    """Return the fault of a key of an earlier version: what to write instead."""
+    name, values = RENAMED[key]
+    is_named = isinstance(value, str) and value in values
+    present = values[value] if is_named else value
+    # As in YAML, where texts need no quotes.
+    text = present if isinstance(present, str) else json.dumps(present, default=str)
+    return f"{key}: renamed; write {name}: {text}"
+
+
 def _describe_fault(fault: ErrorDetails) -> str:
     location = fault["loc"]
     key = ".".join(map(str, _setting(location)))
     message = _fault_message(fault)
+    if fault["type"] == "extra_forbidden" and key in RENAMED:
+        return _describe_renamed(key, fault["input"])
     if fault["type"] == "extra_forbidden":
         allowed = _allowed(location[:-1])
         return f"{key}: unknown key; {nearest(location[-1], allowed)}allowed: {', '.join(allowed)}"

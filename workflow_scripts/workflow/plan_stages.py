@@ -274,7 +274,7 @@ class ReportPlan:
         self.entry_params = {
             **run.location_params,
             "compositions": run.compositions,
-            "share": config.judge.share,
+            "shared": config.judge.shared,
             "generators": list(run.generators) if config.scored else [],
         }
         # The same, and settings of the table and the page.
@@ -283,7 +283,7 @@ class ReportPlan:
             "judges": run.judges,
             "fid": score.fid_generators,
             "reference": config.reference,
-            "health": config.score.health,
+            "max_bias": config.score.max_bias,
             "anchors": config.anchors,
             "training_data": config.training_data,
         }
