@@ -30,7 +30,7 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.io import read_json
 from compclip.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
-from workflow_scripts.stand_in import stand_in
+from workflow_scripts.mock_job import mock_job
 from workflow_scripts.workflow.config import Config, load_config
 
 PROGRAM = (
@@ -46,7 +46,7 @@ def score_arguments(
     composition: str, judge: str, generators: Sequence[str], to: Path
 ) -> list[object]:
     """The arguments that score generators by a judge into ``to``, as the rule does."""
-    job = stand_in("score_images", composition=composition)
+    job = mock_job("score_images", composition=composition)
     job.params.judges, job.input.judges = (
         [judge],
         [path for path in job.input.judges if path.name == judge],

@@ -149,9 +149,9 @@ def none_line(anchors: Anchors) -> str:
             lacking.append(name)
     names = " and ".join(lacking) or "reference and usual pair"
     return (
-        f"no estimate of what is composed: a split has no {names}; add photographs, habit and "
-        "stand_ins, or faithful,"
-        " memorizer and usual for drawn birds, to generate.generators."
+        f"no estimate of what is composed: a split has no {names}; add photographs, "
+        "usual_photographs and pair_photographs, or faithful, memorizer and usual for drawn birds, "
+        "to generate.generators."
     )
 
 

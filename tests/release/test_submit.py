@@ -134,7 +134,7 @@ def test_a_light_installation_is_enough(
         ("rnemorizer", "memorizer"),
         ("m3morizer", "memorizer"),
         ("5huffled", "shuffled"),
-        ("h4bit", "habit"),
+        ("pair_ph0t0graph5", "pair_photographs"),
         ("unbouncl", "unbound"),
         ("un-bound", "unbound"),
         ("faithful_", "faithful"),

@@ -92,7 +92,7 @@ def test_the_rule_reads_captions_only_where_it_chooses(tmp_path: Path) -> None:
             if is_chosen
             else {"ranking.parquet"}
         )
-        assert step.stand_in().params.is_chosen == is_chosen
+        assert step.mock_job().params.is_chosen == is_chosen
 
 
 def choose(data: World, width: float, **given: object) -> tuple[Draw, dict]:

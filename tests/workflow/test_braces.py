@@ -112,7 +112,7 @@ def test_params_are_the_users_texts(strange: Path) -> None:
         release={"creator": CONSENT, "name": "a"},
         judge={"model": "sketch"},
     )
-    params = {job.rule: job.stand_in().params for job in jobs(config) if job.rule != "train_judge"}
+    params = {job.rule: job.mock_job().params for job in jobs(config) if job.rule != "train_judge"}
     assert params["load_dataset"].files == [table["file"], table["images"]]
     assert params["load_dataset"].settings["file"] == table["file"]
     assert params["sample_tasks"].consent == CONSENT

@@ -121,6 +121,14 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             ["generators.0", "'faithfull'; did you mean faithful? ", "folder"],
         ),
         (
+            {"generate": {"generators": ["habit"]}},
+            ["generators.0", "'habit': renamed; write usual_photographs"],
+        ),
+        (
+            {"generate": {"generators": [{"name": "x", "kind": "stand_ins"}]}},
+            ["generators.0", "'stand_ins': renamed; write pair_photographs"],
+        ),
+        (
             {"dataset": {"source": "tabel"}},
             ["dataset.source", "'tabel'; did you mean table? allowed: cub, ", "sketch"],
         ),

@@ -162,7 +162,9 @@ def test_published_files_are_those_of_the_composition(tmp_path: Path) -> None:
 def plan_of_generators() -> tuple[RunPlan, dict[str, Wildcards]]:
     """Return a plan with several kinds, and the wildcards of a job of each generator."""
     model = {"name": "model", "kind": "diffusers", "model": "./m", "device": "cuda"}
-    plan = plan_of(generate={"generators": ["photographs", "faithful", "habit", model]}, threads=6)
+    plan = plan_of(
+        generate={"generators": ["photographs", "faithful", "usual_photographs", model]}, threads=6
+    )
     jobs = {name: Wildcards(composition="color", generator=name) for name in plan.generators}
     return plan, jobs
 
@@ -171,8 +173,8 @@ def test_kinds_of_generators_differ_in_what_they_need() -> None:
     plan, jobs = plan_of_generators()
     assert plan.generate.with_scenes == ["faithful"]
     assert plan.generate.with_model == ["model"]
-    assert plan.generate.plain == ["photographs", "habit"]
-    assert plan.generate.controls == ["photographs", "faithful", "habit"]
+    assert plan.generate.plain == ["photographs", "usual_photographs"]
+    assert plan.generate.controls == ["photographs", "faithful", "usual_photographs"]
     code = {plan.generate.kind_code(job) for job in jobs.values()}
     assert len(code) == len(jobs)
 
@@ -180,8 +182,8 @@ def test_kinds_of_generators_differ_in_what_they_need() -> None:
 def test_generators_read_the_tables_of_their_kind() -> None:
     plan, jobs = plan_of_generators()
     assert plan.generate.tables(jobs["photographs"]) == ["r/sketch/images.parquet"]
-    of_habit = plan.generate.tables(jobs["habit"])
-    assert {"r/sketch/pairs.parquet", "r/sketch/color/prompts.parquet"} <= {*of_habit}
+    of_usual = plan.generate.tables(jobs["usual_photographs"])
+    assert {"r/sketch/pairs.parquet", "r/sketch/color/prompts.parquet"} <= {*of_usual}
 
 
 def test_only_models_take_threads() -> None:

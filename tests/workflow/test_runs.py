@@ -15,8 +15,8 @@ from compclip.core.tables import MEASUREMENTS
 from compclip.io import read_frame
 from tests.graph import Job, jobs
 from tests.project import Project
+from workflow_scripts.mock_job import load_workflow, mock_job
 from workflow_scripts.runs.join_tables import join_rows
-from workflow_scripts.stand_in import load_workflow, stand_in
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
@@ -231,7 +231,7 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
             written({"judge": {"seeds": [4]}} | values, tmp_path / "config.yaml")
         )
         return {
-            rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()
+            rule: vars(mock_job(rule, workflow, **given).params) for rule, given in RULES.items()
         }
 
     before = settings()

@@ -153,14 +153,14 @@ class Config(Section):
         """
         is_drawn = self.dataset.source == "sketch"
         # On seen prompts, a memorizer draws what is asked, so it is no lower anchor.
-        usual_of_seen = self._of_kind("usual" if is_drawn else "habit")
-        usual = self._of_kind("memorizer" if is_drawn else "habit")
+        usual_of_seen = self._of_kind("usual" if is_drawn else "usual_photographs")
+        usual = self._of_kind("memorizer" if is_drawn else "usual_photographs")
         reference = self.reference
         reference_of_swapped = reference
         # The photographs of a data set show no swapped caption.
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
         if reference and "test_swapped" not in load_kind(kinds[reference]).SPLITS:
-            reference_of_swapped = self._of_kind("stand_ins")
+            reference_of_swapped = self._of_kind("pair_photographs")
         return {
             "test_seen": (reference, usual_of_seen),
             "test_unseen": (reference, usual),

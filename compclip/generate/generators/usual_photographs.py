@@ -90,6 +90,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     for row in drawn.itertuples():
         _, noun = split_pair(row.pair)
         accepted.append([(adjective, noun) for adjective in row.alternatives])
+    # The name of the random stream decides which photographs are drawn: keep it.
     image_ids = draw_images(drawn, accepted, context, "test_seen", "habit")
     # The photograph of the caption as it was before its swap.
     originals = prompts.loc[is_swapped, "image_id"]
