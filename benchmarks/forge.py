@@ -46,7 +46,7 @@ from compclip.core.log import log
 from compclip.io import read_json, write_manifest, write_text
 from compclip.release import submit, verify
 from compclip.release.check import RELEASE_FILE
-from compclip.release.models import AdjustmentFile, Contents, JudgeHealth, Summary, VariantsFile
+from compclip.release.models import AdjustmentFile, Contents, JudgeBias, Summary, VariantsFile
 from compclip.release.released import Release, open_release
 from compclip.release.submission import Submission, SubmittedScores, figures_of, read_submission
 from tests.project import COMPOSITION, DATASET, SMALL, Project
@@ -55,7 +55,7 @@ MOST_IMAGES = 50
 SECONDS = 60  # an attempt that takes longer hangs
 SMALLER = {"images: 240, species: 20": "images: 100, species: 12", "per_image: 2": "per_image: 1"}
 MODELS = {
-    "health": JudgeHealth,
+    "bias": JudgeBias,
     "adjustments": AdjustmentFile,
     "scores": Summary,
     "variants.json": VariantsFile,

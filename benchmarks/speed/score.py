@@ -1,7 +1,7 @@
 """Score: all generators of the default run by one judge, cold cache, against a script that a user
 would write.
 
-The step also measures the judge's health, which the script does not.
+The step also measures the judge's bias, which the script does not.
 
 Both read the finished default run (``make run`` before). Ours is the step's process, with one
 thread; the script (``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of
@@ -56,7 +56,7 @@ def score_arguments(
         for value in vars(job.input).values()
         for path in (value if isinstance(value, list) else [value])
     ]
-    output = SimpleNamespace(scores=[to / name for name in generators], health=[to / "health.json"])
+    output = SimpleNamespace(scores=[to / name for name in generators], bias=[to / "bias.json"])
     job.params.cache = to / "cache"
     job = replace(job, output=output)
     (to / "job").write_bytes(pickle.dumps((job, "score.score_images", reads, output.scores)))

@@ -143,7 +143,7 @@ AdjustmentFile = strict(
     "AdjustmentFile", {"multiple": Multiple, "of_seen": dict[Line, Multiple], "mean": list[Signed]}
 )
 
-# ``health/J.json``, as ``score.measure_health`` describes it. Of no entries, it has only ``n``.
+# ``bias/J.json``, as ``score.measure_bias`` describes it. Of no entries, it has only ``n``.
 INTERVALS = " ".join(ENDS)
 Accuracy = strict(
     "Accuracy",
@@ -156,15 +156,15 @@ Accuracy = strict(
     },
 )
 Loss = strict("Loss", {f"value {INTERVALS}": Signed | None})
-HealthOfImages = strict(
-    "HealthOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None}
+BiasOfImages = strict(
+    "BiasOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None}
 )
 Synonyms = strict("Synonyms", {"n": Count, "agreement": Chance | None})
-JudgeHealth = strict(
-    "JudgeHealth",
+JudgeBias = strict(
+    "JudgeBias",
     {
         "dataset composition judge judge_hash": Line,
-        "images": dict[ImageKind, HealthOfImages],  # type: ignore[valid-type]
+        "images": dict[ImageKind, BiasOfImages],  # type: ignore[valid-type]
         "pairs": dict[Line, Accuracy],  # type: ignore[valid-type]
         "adjustment": Multiple | None,
         "synonyms": Synonyms,

@@ -21,7 +21,7 @@ from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
 from compclip.report.verdicts import SEEN_SKILL, composed_of
-from compclip.score.health import Health
+from compclip.score.bias import BiasCheck
 
 DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
@@ -477,7 +477,7 @@ class Results:
     fids: Mapping[str, Any]
     summaries: Sequence[Mapping[str, Any]]
     divergence: pd.DataFrame
-    health: Health
+    bias_check: BiasCheck
     heldout: Mapping[str, Any]
     unchecked: Sequence[str] = ()
     training_data: Mapping[str, str] | None = None
@@ -505,15 +505,17 @@ def to_read(results: Results) -> Readable:
     cautions = missing_lines(results.summaries)
     for name in results.unchecked:
         cautions.append(f"{name}: texts not checked, since its folder has no manifest.jsonl.")
-    is_fit = results.health.is_fit
-    by_generator = verdicts.verdicts(scores, results.anchors, is_fit, results.training_data)
+    passes_bias_check = results.bias_check.passes
+    by_generator = verdicts.verdicts(
+        scores, results.anchors, passes_bias_check, results.training_data
+    )
     lines = [verdict.line for verdict in by_generator] or [verdicts.none_line(results.anchors)]
     views = score_views(scores, results.comparisons, results.fids)
     divergence = _divergence_view(results.divergence)
     views["divergence"] = [divergence] if divergence.lines else []
     # The bias check is always named, since verdicts depend on it.
-    composition_notes = [*notes(trained, results.summaries), results.health.line]
-    optional_notes = (results.health.unrecognized_line, heldout_note(results.heldout))
+    composition_notes = [*notes(trained, results.summaries), results.bias_check.line]
+    optional_notes = (results.bias_check.unrecognized_line, heldout_note(results.heldout))
     composition_notes += filter(None, optional_notes)
     return Readable(
         title=results.title,

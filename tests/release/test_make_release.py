@@ -224,7 +224,7 @@ def run_lengths(folder: Path) -> None:
 
 ABOUT = ("compositions", COMPOSITION)
 ADJUSTMENT = f"{COMPOSITION}/adjustments/0.json"
-HEALTH = f"{COMPOSITION}/health/0.json"
+BIAS = f"{COMPOSITION}/bias/0.json"
 SUMMARY = f"{COMPOSITION}/scores/0/faithful/summary.json"
 SCORED = f"{COMPOSITION}/scores/0/faithful/test_unseen.parquet"
 CONTROL = ("scores", 0)
@@ -311,7 +311,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
     ),
     "seed": (put(RELEASE_FILE, "seed", value=True), "seed: Input should be a valid integer"),
     "NaN": (
-        put(RELEASE_FILE, "health", value=float("nan")),
+        put(RELEASE_FILE, "max_bias", value=float("nan")),
         "release.json: Out of range float values",
     ),
     "schema version": (
@@ -350,7 +350,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
             "judges",
             value={"7": {"kind": "two_towers", "folder": "judges/0", "hash": "x"}},
         ),
-        "color/health/7.json: not a regular file",
+        "color/bias/7.json: not a regular file",
     ),
     "no generators": (
         put(RELEASE_FILE, *ABOUT, "generators", value=[]),
@@ -389,9 +389,9 @@ SPOILED: dict[str, tuple[Any, str]] = {
         put(RELEASE_FILE, "license", value="a\nb"),
         "license: expected one line of printable",
     ),
-    "health of another kind": (put(HEALTH, value=[]), "health/0.json: : Input should be"),
-    "health above 1": (
-        put(HEALTH, "images", "real", "seen", "accuracy", value=17),
+    "bias of another kind": (put(BIAS, value=[]), "bias/0.json: : Input should be"),
+    "bias above 1": (
+        put(BIAS, "images", "real", "seen", "accuracy", value=17),
         "images.real.seen.accuracy: Input should be less than or equal to 1",
     ),
     "summary of another kind": (

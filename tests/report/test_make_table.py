@@ -276,7 +276,7 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
     for file in (place / "scores" / "4").rglob("*.parquet"):
         table = pd.read_parquet(file)
         write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
-    shutil.copy(place / "health" / "0.json", place / "health" / "4.json")
+    shutil.copy(place / "bias" / "0.json", place / "bias" / "4.json")
     table = of_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
     rows = table[
         (table["generator"] == "faithful")
@@ -324,12 +324,12 @@ NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
     ("file", "changed", "note"),
     [
         (
-            "health/0.json",
+            "bias/0.json",
             {"images": {"real": FIT}},
             "is −5.0 [−14.0, 4.0] points at worst (real images).\n",
         ),
         (
-            "health/0.json",
+            "bias/0.json",
             {"pairs": {"gray_head": UNREAD}},
             "not recognize on real images: gray head (24 %).",
         ),

@@ -197,13 +197,13 @@ def test_generators_and_judges_together_are_scored_as_each_alone(
     with pytest.raises(FileNotFoundError):
         main(make_job(results, *alone, scores=tmp_path / "broken"))
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
-    # Each judge has its folder of scores and its health; captions and images of health are those of
-    # scores.
+    # Each judge has its folder of scores and its bias check, whose captions and images are those of
+    # the scores.
     job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cool")
     job.params.judges, job.params.as_asked = ["4", "7"], "good"
     job.input.judges *= 2
     job.output.scores.append(tmp_path / "second")
-    job.output.health.append(tmp_path / "second.json")
+    job.output.bias.append(tmp_path / "second.json")
     judge.texts_seen.clear()
     main(job)
     assert len(judge.texts_seen) == len(set(judge.texts_seen))
@@ -212,7 +212,7 @@ def test_generators_and_judges_together_are_scored_as_each_alone(
         assert (folder / "test_seen.parquet").read_bytes() == (
             alone["good"] / "test_seen.parquet"
         ).read_bytes()
-    one, two = map(read_json, job.output.health)
+    one, two = map(read_json, job.output.bias)
     assert one == two and one["judge_hash"] == judge.hash
     # The reader chooses the adjective of each drawn caption that has variants.
     assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"][

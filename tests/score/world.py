@@ -124,7 +124,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     for name, schema in (
         ("pairs", tables.PAIRS),
         ("ranking", tables.RANKING),
-    ):  # for the judge's health alone
+    ):  # for the judge's bias check alone
         write_table(empty_table(schema), place / f"{name}.parquet", schema)
     write_json({"pairs": ["red_wing"]}, place / "heldout.json")
     write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
@@ -169,7 +169,7 @@ def make_job(
     """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring``
     settings of its section.
 
-    ``scores`` is the folder of the only generator, or that of a folder for each; health.json is
+    ``scores`` is the folder of the only generator, or that of a folder for each; bias.json is
     beside it.
     """
     dataset, place = results / "d", results / "d" / "color"
@@ -199,7 +199,7 @@ def make_job(
     output: dict[str, Any] = {
         "scores": [scores / name for name in generators] if len(generators) > 1 else [scores]
     }
-    output["health"] = [scores.parent / "health.json"]
+    output["bias"] = [scores.parent / "bias.json"]
     inputs |= {"manifests": manifests, "judges": [judge]}
     result = job(inputs, output, wildcards={"composition": "color"}, **params | more)
     result.params.threads = result.threads

@@ -113,7 +113,7 @@ def test_targets_are_what_a_stage_makes(checkout: Project) -> None:
     names = ("photographs", "faithful", "mymodel", "sd15")
     scores = {f"color/scores/{judge}/{name}" for judge in (3, 4) for name in names}
     scores |= {f"color/scores/oracle/{name}" for name in ("photographs", "faithful")}
-    assert made["scores_of_color"] == scores | {"color/health/3.json", "color/health/4.json"}
+    assert made["scores_of_color"] == scores | {"color/bias/3.json", "color/bias/4.json"}
 
 
 @pytest.mark.slow

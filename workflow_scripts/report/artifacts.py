@@ -15,7 +15,7 @@ from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
-from workflow_scripts.score.section import read_health
+from workflow_scripts.score.section import read_bias_check
 
 
 def layouts(job: Job) -> list[Layout]:
@@ -80,7 +80,7 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         summaries=summaries,
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
-        health=read_health(layout, params.judges, params.max_bias),
+        bias_check=read_bias_check(layout, params.judges, params.max_bias),
         heldout=read_json(layout.place / "heldout.json"),
         training_data=params.training_data,
         unchecked=unchecked,
