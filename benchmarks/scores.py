@@ -14,8 +14,8 @@ from compclip.core.errors import require
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
+from compclip.report.summary import composed_view
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
 README, RESULTS = (ROOT / name for name in ("README.md", "docs/results.md"))

@@ -226,7 +226,7 @@ rule audit:
         ),
         facts=plan.source.tables.get("facts", []),
         reports=branch(plan.split.is_published, then=plan.split.published_reports),
-        unused="<dataset>/{composition}/splits.json",
+        excluded="<dataset>/{composition}/splits.json",
         shards=plan.shards("{composition}/audit", "json"),
     output:
         audit="<dataset>/{composition}/audit.json",

@@ -175,8 +175,8 @@ JudgeBias = strict(
 VariantsOfSplit = strict(
     "VariantsOfSplit",
     {
-        "prompts with_variants alternatives": Count,
-        "dropped": dict[Line, Count],
+        "prompts with_variants variants": Count,
+        "excluded": dict[Line, Count],
         "ceiling": Chance | None,
     },
 )

@@ -11,7 +11,7 @@ from compclip.release.submission import FAILED, Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
 from compclip.report.make_table import Tables
-from compclip.report.readable import score_views
+from compclip.report.summary import score_views
 
 
 def part_context(composition: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:

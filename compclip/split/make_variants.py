@@ -196,12 +196,12 @@ def count_variants(counts: VariantCounts) -> dict[str, Any]:
     if with_alternatives.any():
         expected = float(with_alternatives @ (1 / (1 + stated)))
         ceiling = rounded(expected / int(with_alternatives.sum()))
-    dropped = {reason: count for reason, count in sorted(counts.reasons.items()) if count}
+    excluded = {reason: count for reason, count in sorted(counts.reasons.items()) if count}
     return {
         "prompts": int(prompts.sum()),
         "with_variants": int(prompts[variants > 0].sum()),
-        "alternatives": int(prompts @ variants),
-        "dropped": dropped,
+        "variants": int(prompts @ variants),
+        "excluded": excluded,
         "ceiling": ceiling,
     }
 
@@ -308,8 +308,8 @@ def summarize_variants(counts: Mapping[str, VariantCounts]) -> dict[str, Any]:
     result = {}
     for split, split_counts in counts.items():
         entry = count_variants(split_counts)
-        dropped = [f"{reason}: {count}" for reason, count in entry["dropped"].items()]
-        reasons = ", ".join(dropped) or "all"
+        excluded = [f"{reason}: {count}" for reason, count in entry["excluded"].items()]
+        reasons = ", ".join(excluded) or "all"
         numbers = (entry["with_variants"], entry["prompts"])
         log.info("%s: %d of %d prompts have variants (%s)", split, *numbers, reasons)
         result[split] = entry

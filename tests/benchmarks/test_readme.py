@@ -13,7 +13,7 @@ from benchmarks import idea, scores
 from compclip.core.errors import UserError
 from compclip.core.tables import SCORES
 from compclip.io import read_table, write_table
-from compclip.report.readable import HEADLINES
+from compclip.report.summary import HEADLINES
 from tests.project import COMPOSITION, DATASET
 
 

@@ -14,11 +14,11 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCORES, TESTS
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
-from compclip.report import readable, verdicts
+from compclip.report import summary, verdicts
 from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import Line, TableCell, View
 from compclip.report.rows import main_rows, of_measure, pivot
+from compclip.report.summary import Line, TableCell, View
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report import scored
 from tests.report.pages import RUN, place_of
@@ -205,11 +205,9 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         "test_unseen": 0.75,
     }
     assert of["generator"].isna().all() and not main_rows(table)["generator"].isna().any()
-    assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
-    assert not readable.ceiling_note(table, "r_precision")
-    assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), (
-        "captions agree"
-    )
+    assert "75.0 to 80.0 % (human ceiling)" in summary.ceiling_note(table, "adjective_accuracy")
+    assert not summary.ceiling_note(table, "r_precision")
+    assert not summary.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
     # An interval of one comparison among many may exclude 0 by chance.
     measured = {
         "kind": "generators",
@@ -232,7 +230,7 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         }
         for family, p in cases
     ]
-    lines = readable._between(pd.DataFrame(rows)).lines
+    lines = summary._between(pd.DataFrame(rows)).lines
     assert [line.cells[2].bold for line in lines] == [True, False, False]
 
 
@@ -452,7 +450,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
     heads = ["seen", "held out", "composes", "new pairs"]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]
     of = {
-        name: readable.Readable(
+        name: summary.Summary(
             name,
             v,
             ["none"],
@@ -463,7 +461,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
         )
         for name, v, shown in (("color", given, scores), ("shape", [], []))
     }
-    shown = readable.headlines("birds", of)
+    shown = summary.headlines("birds", of)
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "seen"])

@@ -11,7 +11,7 @@ import pytest
 from compclip.core.tables import HELD_OUT
 from compclip.report import by_pair, comparisons
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.readable import missing_lines
+from compclip.report.summary import missing_lines
 from compclip.report.table import Scored
 from compclip.report.verdicts import (
     DRAWS_NOTHING,

@@ -50,7 +50,7 @@ def naive(
     source = "test_seen" if split == "test_swapped" else split
     classes = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
     value = float(shown @ FakeJudge.embed(own))
-    shares = []
+    fractions = []
     for image in classes.index:
         mine, other = classes[row.image_id], classes[image]
         same = image == row.image_id if pd.isna(mine) else mine == other
@@ -67,8 +67,8 @@ def naive(
         # Sums of the same words in another order are equal for a reader.
         tied = [abs(score - value) < 1e-6 for score in scores]
         above = [score > value and not tie for score, tie in zip(scores, tied, strict=True)]
-        shares.append((np.mean(above), np.mean(tied)))
-    return tuple(np.mean(shares, axis=0))
+        fractions.append((np.mean(above), np.mean(tied)))
+    return tuple(np.mean(fractions, axis=0))
 
 
 @pytest.mark.parametrize("classes", [6, None])

@@ -115,7 +115,7 @@ def test_faults_are_named_and_the_other_pairs_scored(
         broken,
         "empty text",
         absent,
-        "cut",
+        "truncated",
         broken,
         absent,
         absent,
@@ -124,12 +124,12 @@ def test_faults_are_named_and_the_other_pairs_scored(
     assert scored["status"][1] == "unreadable image: no image of a known format"
     assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
     for name in ("specs", "cosine"):
-        assert scored[name].notna().tolist() == scored["status"].isin(["ok", "cut"]).tolist()
+        assert scored[name].notna().tolist() == scored["status"].isin(["ok", "truncated"]).tolist()
     # The text of 10,000 words is truncated to 247 tokens and the end token.
     ids = tokens.tokenize(embedder.judge.tokenizer, [LONG])
     assert ids.shape == (1, 248) and ids[0, -1] == embedder.judge.tokenizer.eot_token_id
     shorter = score_pairs(embedder, [folder / "0.png"], [" ".join(LONG.split()[:400])])
-    assert shorter["status"][0] == "cut" and shorter["specs"][0] == scored["specs"][8]
+    assert shorter["status"][0] == "truncated" and shorter["specs"][0] == scored["specs"][8]
     good = np.flatnonzero(scored["specs"].notna()).tolist()
     again = score_pairs(
         embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good]

@@ -100,8 +100,8 @@ def _run(
         counts.add(read_table(tables["captions"], CAPTIONS), read_table(tables["pairs"], PAIRS))
         write_json(counts.summary("none"), found)
     inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
-    inputs["unused"] = folder / "splits.json"
-    inputs["forms"] = found if rule == "make_variants" else inputs["unused"]
+    inputs["excluded"] = folder / "splits.json"
+    inputs["forms"] = found if rule == "make_variants" else inputs["excluded"]
     inputs |= {
         "adjectives": folder / "color.yaml",
         "nouns": folder / "nouns.yaml",

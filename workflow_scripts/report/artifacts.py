@@ -10,7 +10,7 @@ from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.io import Images, read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
-from compclip.report.readable import Readable, Results, to_read
+from compclip.report.summary import Results, Summary, summarize
 from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
@@ -59,7 +59,7 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
     return {name: read_json(layout.fid(name))["splits"] for name in params.fid}
 
 
-def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
+def read_summary(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Summary:
     """Return a composition's results for readers. ``rows``: its rows of scores.parquet and
     comparisons.csv.
     """
@@ -85,4 +85,4 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         training_data=params.training_data,
         unchecked=unchecked,
     )
-    return to_read(results)
+    return summarize(results)

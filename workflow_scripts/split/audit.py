@@ -7,7 +7,7 @@ from typing import Any
 
 from compclip.core.heldout import read_heldout
 from compclip.io import read_frame, read_json, write_json
-from compclip.split.audit import audit_block, join_audits, unused_images
+from compclip.split.audit import audit_block, excluded_images, join_audits
 from compclip.split.composition import Lexicons
 from workflow_scripts.inputs import image_blocks, read_json_lists, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
@@ -44,7 +44,7 @@ def main(job: Job) -> None:
         on_violation=job.params.on_violation,
         where=job.where,
         reported=reported,
-        unused=unused_images(read_json(job.input.unused)),
+        excluded=excluded_images(read_json(job.input.excluded)),
     )
     write_json(audit, job.output.audit)
 

@@ -484,7 +484,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Readable:
+class Summary:
     """The results of one composition for readers."""
 
     title: str
@@ -498,7 +498,7 @@ class Readable:
     cautions: Sequence[str] = field(default_factory=list)
 
 
-def to_read(results: Results) -> Readable:
+def summarize(results: Results) -> Summary:
     """Return the results of one composition for readers."""
     scores = results.scores
     trained = main_rows(scores)
@@ -517,7 +517,7 @@ def to_read(results: Results) -> Readable:
     composition_notes = [*notes(trained, results.summaries), results.bias_check.line]
     optional_notes = (results.bias_check.unrecognized_line, heldout_note(results.heldout))
     composition_notes += filter(None, optional_notes)
-    return Readable(
+    return Summary(
         title=results.title,
         verdicts=by_generator,
         lines=cautions + lines,
@@ -529,16 +529,16 @@ def to_read(results: Results) -> Readable:
     )
 
 
-def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
+def headlines(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """Return the text for the screen: the percentages that each generator composes, and the
     words.
     """
     texts = []
-    for composition, readable in compositions.items():
+    for composition, summary in compositions.items():
         title = f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"
-        lines = [title, *map(bullet, readable.cautions)]
-        lines += _screen_table(readable.views["composed"][0])
-        lines.append(bullet(_screen_verdicts(readable)))
+        lines = [title, *map(bullet, summary.cautions)]
+        lines += _screen_table(summary.views["composed"][0])
+        lines.append(bullet(_screen_verdicts(summary)))
         texts.append("\n".join(lines))
     return HEADLINES.format("\n\n".join(texts))
 
@@ -561,13 +561,13 @@ def _screen_table(view: View) -> list[str]:
     return lines
 
 
-def _screen_verdicts(readable: Readable) -> str:
+def _screen_verdicts(summary: Summary) -> str:
     """Return the generators by verdict, or why there is none."""
     generators: dict[str, list[str]] = {}
-    for verdict in readable.verdicts:
+    for verdict in summary.verdicts:
         generators.setdefault(verdict.verdict, []).append(verdict.generator)
     if not generators:
-        return readable.lines[-1]
+        return summary.lines[-1]
     texts = [f"{verdict}: {', '.join(names)}" for verdict, names in generators.items()]
     return "; ".join(texts) + "."
 
@@ -582,7 +582,7 @@ def short(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}"
 
 
-def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
+def table_markdown(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """Return ``table.md``: the screen's text, then verdicts, tables and notes of each
     composition.
     """
@@ -590,15 +590,15 @@ def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
     return headlines(dataset, compositions) + tables
 
 
-def latex(compositions: Iterable[Readable]) -> str:
+def latex(compositions: Iterable[Summary]) -> str:
     """Return ``table.tex``: a booktabs table for each composition, with both scores and their
     intervals.
     """
     labels = {}
-    for readable in compositions:
+    for summary in compositions:
         # Labels of letters, digits and hyphens need no escapes.
-        words = re.sub("[^a-z0-9]+", "-", readable.title.lower())
-        labels[readable.title] = f"tab:{words}"
+        words = re.sub("[^a-z0-9]+", "-", summary.title.lower())
+        labels[summary.title] = f"tab:{words}"
     context = {
         "compositions": compositions,
         "labels": labels,
