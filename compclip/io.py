@@ -22,7 +22,7 @@ from compclip.core.documents import parse_json, require_folder, require_regular
 from compclip.core.errors import UserError, require
 from compclip.core.inputs import Made, checked
 from compclip.core.records import PARQUET_READING, parquet_faults
-from compclip.core.tables import Schema
+from compclip.core.tables import Schema, version_fault
 
 # full disk, full quota, file-size limit
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -252,8 +252,9 @@ def read_table(
     """
     table = read_frame(path, columns, images)
     version = table.attrs.get("schema_version")
-    fault = f"version {version} of its schema, expected {schema.version}"
-    require(version == schema.version, path, fault, "make it again")
+    fault = version_fault(version, schema.version, "table")
+    remedy = "make it again, or use the compclip that wrote it"
+    require(version == schema.version, path, fault, remedy)
     if columns:
         schema = schema.select(columns)
     return check_table(table, schema, path)

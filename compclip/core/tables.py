@@ -120,6 +120,23 @@ class Schema:
         )
 
 
+def version_fault(found: object, expected: int | None, kind: str, writer: str = "") -> str:
+    """Return the fault of an artifact whose schema has another version than the expected one.
+
+    Args:
+        found: the version that the artifact tells, of any type.
+        kind: of the artifact, such as table.
+        writer: the version of compclip that made it; "" if the artifact does not tell.
+    """
+    fault = f"version {found!r} of the schema of a {kind}, expected {expected}"
+    # By its type, because True equals 1.
+    if type(found) is not int or expected is None:
+        return fault
+    age = "a later" if found > expected else "an earlier"
+    maker = f"compclip {writer}" if writer else f"{age} compclip"
+    return f"made by {maker}: {fault}"
+
+
 def schema(
     unique: list[str] | None = None, version: int | None = None, **columns: Column
 ) -> Schema:
@@ -340,7 +357,7 @@ DIVERGENCE = schema(
 # Divergences depend on neither generator nor judge, Fréchet distances on no judge. note: why there
 # is no value, or a caveat.
 MEASUREMENTS = schema(
-    version=4,
+    version=5,
     unique=[
         "dataset",
         "composition",

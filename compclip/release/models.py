@@ -6,6 +6,7 @@ type cannot say is checked where files meet: ``release.check`` and ``release.sub
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,12 +25,13 @@ from compclip.core import limits
 from compclip.core.errors import UserError, require
 from compclip.core.inputs import Candidates
 from compclip.core.section import NAME, Section, SeedNumber
+from compclip.core.tables import version_fault
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ENDS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MOST_CHUNKS = 10_000
 SHOWN = 200  # characters of a key or a fault that are shown
 DOWNLOAD = "download the release again"  # what users do about a faulty release
@@ -102,7 +104,7 @@ class ReleasedComposition(Strict):
 class Contents(Strict):
     """The content of ``release.json``."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     name: Name
     version: str = Field(pattern=VERSION, max_length=100)
     license: Line
@@ -252,11 +254,24 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
     raise UserError(f"{file}: {' '.join(fault.split())}; {remedy}")
 
 
+def _writer(content: dict[str, Any]) -> str:
+    """Return the version of compclip that wrote a release or a submission; "" if it tells none."""
+    environment = content.get("environment")
+    # A submission has it among the packages of its environment.
+    told = environment if isinstance(environment, dict) else content
+    version = told.get("compclip")
+    # A stranger may have written anything.
+    if isinstance(version, str) and re.fullmatch(VERSION, version):
+        return version
+    return ""
+
+
 def _require_version(file: Path, content: Any, kind: str) -> None:
     """Raise UserError unless a file of this kind has the schema's current version."""
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    fault = f"version {version!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
-    remedy = f"use the compclip that wrote it, or correct the path of the {kind}"
+    content = content if isinstance(content, dict) else {}
+    version = content.get("schema_version")
+    fault = version_fault(version, SCHEMA_VERSION, kind, _writer(content))
+    remedy = f"make the {kind} again, use the compclip that wrote it, or correct the path"
     # By its type, because True equals 1.
     is_current = type(version) is int and version == SCHEMA_VERSION
     # A stranger may have written a version of any length.

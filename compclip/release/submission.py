@@ -156,7 +156,7 @@ class Submission(Strict):
     prove them.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     name: Name
     judge_weights: JudgeWeights
     training_data: TrainingData

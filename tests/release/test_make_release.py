@@ -121,8 +121,13 @@ def replaced(old: str, new: str) -> Any:
             r"prompts.parquet: missing; download the release again",
         ),
         (
-            replaced('"schema_version": 2', '"schema_version": 3'),
-            r"version 3 of the schema of a release, expected 2; ",
+            replaced('"schema_version": 3', '"schema_version": 2'),
+            r"release.json: made by compclip \d+\.\d+\.\d+: version 2 of the schema of a release, "
+            "expected 3; make the release again, ",
+        ),
+        (
+            lambda folder: (folder / RELEASE_FILE).write_text('{"schema_version": 4}'),
+            r"made by a later compclip: version 4 of the schema of a release, expected 3; ",
         ),
         (
             replaced('"name": "sketch"', '"name": null'),
@@ -487,4 +492,4 @@ def test_what_tools_put_into_the_folder_is_not_read(release: Release, tmp_path: 
 def test_release_file_is_json_for_other_tools(release: Release) -> None:
     content = json.loads((release.folder / RELEASE_FILE).read_text())
     assert content["compositions"][COMPOSITION]["judges"]["0"]["kind"] == "two_towers"
-    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 2
+    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 3

@@ -383,8 +383,7 @@ def _fault_message(fault: ErrorDetails) -> str:
 def _describe_renamed(key: str, value: object) -> str:
     """Return the fault of a key of an earlier version: what to write instead."""
     name, values = RENAMED[key]
-    is_named = isinstance(value, str) and value in values
-    present = values[value] if is_named else value
+    present = values.get(value, value) if isinstance(value, str) else value
     # As in YAML, where texts need no quotes.
     text = present if isinstance(present, str) else json.dumps(present, default=str)
     return f"{key}: renamed; write {name}: {text}"
