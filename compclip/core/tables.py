@@ -20,7 +20,7 @@ CAPTION_KEY = ["image_id", "caption_id"]
 PROMPT_KEY = ["split", *CAPTION_KEY]
 # The judge that knows what was drawn.
 ORACLE = "oracle"
-STATUSES = ("ok", "missing", "unreadable", "skipped")  # of generated images
+STATUSES = ("ok", "missing", "broken", "skipped")  # of generated images
 SIDES = ("train", "test", "unused")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
 # Kinds of compounds, by the nouns that their picture shows (Kumar et al. 2024, section 6).
@@ -165,7 +165,7 @@ CAPTIONS = schema(
 )
 
 # path is relative to the results folder; null, with width and height, where the image is missing or
-# unreadable.
+# broken.
 IMAGES = schema(
     unique=["image_id"],
     image_id=text(),
@@ -426,7 +426,7 @@ COMPOUNDS = schema(
     complete=Column("bool"),
 )
 
-# path is relative to the folder of images; null where the image is missing or unreadable.
+# path is relative to the folder of images; null where the image is missing or broken.
 COMPOUND_IMAGES = schema(
     unique=["compound", "role"],
     compound=text(),

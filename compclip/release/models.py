@@ -204,7 +204,7 @@ SetSummary = strict(
     {
         "set split prompts distractors": Line,
         "judged images adjective_judged": Count,
-        "missing unreadable": list[RelativePath],
+        "missing broken": list[RelativePath],
         f"{SAMPLED} exact adjective adjective_chance blind_control hubness": Chance | None,
         "pool": Pool,
         "balance": Annotated[Balance | None, Field(default=None)],

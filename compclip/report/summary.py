@@ -357,7 +357,7 @@ def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
     """
     if score.get("balance") and score["judged"]:
         yield _balance_remark(score["balance"])
-    for kind in ("missing", "unreadable"):
+    for kind in ("missing", "broken"):
         names = score[kind]
         if names:
             yield (
@@ -382,7 +382,7 @@ def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
             # Scores with other distractors are of the same images.
             if score["distractors"] != "original":
                 continue
-            lacking = len(score["missing"]) + len(score["unreadable"])
+            lacking = len(score["missing"]) + len(score["broken"])
             judged = score["judged"]
             if lacking > MOST_LACKING * judged:
                 images = f"{lacking:,} of {judged:,} images of {SPLIT_NAMES[score['split']]}"

@@ -1,4 +1,4 @@
-"""Functions of all evaluations of a judge: handling of unreadable images, and the format of
+"""Functions of all evaluations of a judge: handling of broken images, and the format of
 results.
 """
 
@@ -63,7 +63,7 @@ def _fault(path: Path) -> str:
     except (BrokenImage, OSError) as error:
         # str() of an OSError has the path, too.
         reason = error.strerror if isinstance(error, OSError) else error
-        return f"unreadable image: {reason}"
+        return f"broken image: {reason}"
     return ""
 
 

@@ -130,7 +130,7 @@ def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataF
     fault = f"none of {steps['image'].nunique()} images can be read"
     require(is_readable.any(), fault, f"{steps['path'].iloc[0]}: {faults[0]}")
     unread = steps["image"][~is_readable]
-    reasons = np.where(faults == NO_FILE, "images missing", "images unreadable")[~is_readable]
+    reasons = np.where(faults == NO_FILE, "images missing", "images broken")[~is_readable]
     by_reason = unread.groupby(reasons, sort=False)
     skipped = {str(reason): names.unique().tolist() for reason, names in by_reason}
     steps = steps[is_readable].reset_index(drop=True)

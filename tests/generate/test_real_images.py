@@ -22,7 +22,7 @@ def test_photographs(place: Place) -> None:
     there = manifest[manifest["status"] == "ok"]
     assert (there["path"] == "mine/images/" + there["image_id"] + ".png").all()
     assert set(manifest["image_id"][manifest["status"] == "skipped"]) == {"s/none"}
-    assert summary["splits"]["test_seen"] == {"ok": 6, "missing": 0, "unreadable": 0, "skipped": 2}
+    assert summary["splits"]["test_seen"] == {"ok": 6, "missing": 0, "broken": 0, "skipped": 2}
     assert list((place.target / "images").iterdir()) == []
 
 

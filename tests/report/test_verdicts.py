@@ -365,12 +365,12 @@ def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
         "split": "test_unseen",
         "distractors": "original",
         "judged": 400,
-        "unreadable": [],
+        "broken": [],
         "missing": ["a"] * 4,
     }
     few, many = (
         {"generator": name, "scores": [{**split, **of}]}
-        for name, of in (("few", {}), ("many", {"unreadable": ["b"]}))
+        for name, of in (("few", {}), ("many", {"broken": ["b"]}))
     )
     assert missing_lines([few, many]) == [
         "many lacks 5 of 400 images of unseen: they count as wrong."

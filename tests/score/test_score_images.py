@@ -242,9 +242,9 @@ def test_candidates_are_bounded_and_missing_images_counted(
     assert (
         seen["set"] == "test_seen"
         and seen["judged"] == 24
-        and len(seen["missing"]) == len(seen["unreadable"]) == 1
+        and len(seen["missing"]) == len(seen["broken"]) == 1
     )
-    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    assert sum(len(s["missing"]) + len(s["broken"]) for s in summary["scores"]) == 2
     file = results / "d/color/generated/good/manifest.parquet"
     manifest = pd.read_parquet(file)
     write_table(manifest.iloc[3:], file, MANIFEST)

@@ -138,7 +138,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
             paths.append(str(file.relative_to(results)))
         status = np.array(["ok"] * len(prompts), dtype=object)
         if name == "partial":
-            status[:2] = "missing", "unreadable"
+            status[:2] = "missing", "broken"
         made = prompts[["image_id", "caption_id", "split", "draw"]].assign(
             path=pd.Series(paths, index=prompts.index).where(status == "ok"), status=status
         )

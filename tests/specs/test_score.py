@@ -105,7 +105,7 @@ def test_faults_are_named_and_the_other_pairs_scored(
     scored = score_pairs(
         embedder, [folder / image for image, _ in pairs], [text for _, text in pairs]
     )
-    broken, absent = "unreadable image", "no such image file"
+    broken, absent = "broken image", "no such image file"
     assert [status.split(":")[0] for status in scored["status"]] == [
         "ok",
         broken,
@@ -121,7 +121,7 @@ def test_faults_are_named_and_the_other_pairs_scored(
         absent,
         "empty text",
     ]
-    assert scored["status"][1] == "unreadable image: no image of a known format"
+    assert scored["status"][1] == "broken image: no image of a known format"
     assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
     for name in ("specs", "cosine"):
         assert scored[name].notna().tolist() == scored["status"].isin(["ok", "truncated"]).tolist()
@@ -196,7 +196,7 @@ def test_the_command(
     printed = capsys.readouterr()
     assert caught.value.code == 1 and printed.out == "" and "Traceback" not in printed.err
     for line in (
-        "pair 1 (broken.jpg, a bird): unreadable image: no image of a known format",
+        "pair 1 (broken.jpg, a bird): broken image: no image of a known format",
         "pair 2 (0.png, ): empty text",
         "1 of 4 texts are longer than the model reads; truncated before their end token",
         "2 pairs scored, mean SPECS score 0.",
