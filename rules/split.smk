@@ -179,7 +179,7 @@ rule make_prompts:
 
 
 rule make_variants:
-    """Make the copies of each prompt in which another adjective makes its pair false of the
+    """Make the variants of each prompt, in which another adjective makes its pair false of the
     image.
     """
     input:

@@ -283,7 +283,7 @@ PROMPTS = schema(
     file_name=Column("str", unique=True),
 )
 
-# A copy of a prompt in which another ranked adjective replaces that of its pair; changes: as in
+# A variant of a prompt, in which another ranked adjective replaces that of its pair; changes: as in
 # SWAPPED, from the original caption.
 VARIANTS = schema(
     unique=["split", "image_id", "caption_id", "adjective"],

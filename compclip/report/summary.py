@@ -188,7 +188,7 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     if not (ceilings < 1).any():
         return ""
     return (
-        " Copies that another caption of the image states are excluded; with them, a random "
+        " Variants that another caption of the image states are excluded; with them, a random "
         "choice among the stated"
         f" adjectives would reach {span(ceilings, percent)} % (human ceiling)."
     )

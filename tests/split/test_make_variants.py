@@ -1,4 +1,4 @@
-"""The copies of a prompt with other adjectives of its noun, which must be false of the image."""
+"""The variants of a prompt with other adjectives of its noun, which must be false of the image."""
 
 from collections import Counter
 from pathlib import Path
