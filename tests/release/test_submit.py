@@ -76,8 +76,8 @@ def test_missing_images_count_as_wrong_if_accepted(
     file = submit_images(release, folder, tmp_path / "submission.json", "--missing")
     of = read_submission(file, release).compositions[COMPOSITION]
     assert sorted(digest for digest in of.images.values() if len(digest) < 64) == [
-        "missing",
         "broken",
+        "missing",
     ]
     values = of.judges["0"].values["test_unseen"]
     assert sum(value is None for value in values["similarity"]) == 2
