@@ -14,7 +14,7 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from workflow_scripts.job import Job as ScriptJob
 from workflow_scripts.mock_job import load_workflow, mock_job
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from compclip.core import code
-from compclip.core.code import PACKAGE, ROOT
+from compclip.core.identity import code
+from compclip.core.identity.code import PACKAGE, ROOT
 
 STEP = '''"""A step."""
 import json
 from compclip.core.log import log
 from compclip.core.errors import UserError
-from compclip.io import write
+from compclip.core.artifacts.files import write
 from compclip.stage import part
 
 LIMIT = 3
@@ -38,7 +38,7 @@ FILES = {
     "def double(x):\n    return FACTOR * x\ndef other(x):\n    return x\n",
     "stage/unused.py": "X = 1\n",
     "core/__init__.py": "",
-    "core/cli.py": "import logging\nlog = logging.getLogger('x')\n",
+    "core/settings/cli.py": "import logging\nlog = logging.getLogger('x')\n",
     "core/errors.py": "class UserError(Exception):\n    pass\n",
     "io.py": "import os\ndef write(x):\n    return os.fspath(x)\ndef read(x):\n    return x\n",
 }
@@ -91,7 +91,7 @@ UNDECISIVE = [
     ("stage/step.py", "too much", "more than four; use less"),
     ("stage/part.py", "return FACTOR * x", "return (FACTOR\n            * x)"),
     ("stage/unused.py", "X = 1", "X = 2"),
-    ("core/cli.py", "getLogger('x')", "getLogger('y')"),
+    ("core/settings/cli.py", "getLogger('x')", "getLogger('y')"),
     ("core/errors.py", "pass", "text = ''"),
 ]
 
