@@ -28,23 +28,22 @@ from pydantic import Field
 from benchmarks.dosing import check_doses, choose_doses, further_birds, write_birds
 from benchmarks.laws import Style, coarse
 from benchmarks.styles import World
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.core.errors import require
-from compclip.core.heldout import pair_names, read_heldout
-from compclip.core.section import SeedNumber
-from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, SPLIT
-from compclip.io import (
+from compclip.core.artifacts.files import (
     atomic_folder,
     json_lines,
-    read_frame,
     read_json,
-    read_table,
     write_json,
     write_text,
 )
+from compclip.core.artifacts.heldout import pair_names, read_heldout
+from compclip.core.artifacts.parquet import read_frame, read_table
+from compclip.core.errors import require
+from compclip.core.identity.code import ROOT
+from compclip.core.seeds import rng
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import SeedNumber
+from compclip.core.tables import CAPTIONS, SPLIT
 from compclip.plot.drawing import GRAY, SERIES_COLORS, WIDTH, empty, finish, save, style
 from compclip.plot.labels import interval, percent
 from compclip.report.composed import Measured, measured

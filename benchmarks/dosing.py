@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import UserError, require
-from compclip.core.heldout import split_pair
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.draw import paint_scene, png
 from compclip.dataset.sketch.world import make_world

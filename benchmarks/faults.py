@@ -24,9 +24,9 @@ from pathlib import Path
 import psutil
 from pydantic import Field
 
-from compclip.core import cli
-from compclip.core.cli import Command
 from compclip.core.errors import UserError
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from tests.core.test_digests import flip
 from tests.project import Project
 

@@ -37,13 +37,14 @@ import pyarrow.parquet as pq
 from PIL import Image
 from pydantic import Field, TypeAdapter
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.core.digests import digests, sha256
+from compclip.core.artifacts.files import read_json, write_text
 from compclip.core.errors import UserError, one_line
+from compclip.core.identity.code import ROOT
+from compclip.core.identity.digests import digests, sha256
 from compclip.core.log import log
-from compclip.io import read_json, write_manifest, write_text
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
+from compclip.generate.write_manifest import write_manifest
 from compclip.release import submit, verify
 from compclip.release.check import RELEASE_FILE
 from compclip.release.models import AdjustmentFile, Contents, JudgeHealth, Summary, VariantsFile

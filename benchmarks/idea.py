@@ -15,12 +15,13 @@ import pandas as pd
 from PIL import Image
 from pydantic import Field
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from compclip.core.tables import CAPTION_KEY, IMAGES, MANIFEST, SCORES, SWAPPED
-from compclip.io import read_table, write_text
 from workflow_scripts.layout import Layout
 
 PICTURE = ROOT / "docs" / "pictures" / "idea.svg"

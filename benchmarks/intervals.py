@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.stats import norm
 from tqdm import tqdm
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from compclip.stats.estimates import ScoreDifference, ScoreEstimate, compare_scores, estimate_score
 
 DOCUMENT = ROOT / "docs" / "intervals.md"

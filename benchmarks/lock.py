@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.io import write_text
+from compclip.core.artifacts.files import write_text
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 
 LOCK = ROOT / "lock.txt"
 PYTHONS = ("3.11", "3.12", "3.13")

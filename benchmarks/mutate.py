@@ -17,10 +17,10 @@ from cosmic_ray.work_item import TestOutcome
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import PACKAGE, ROOT
 from compclip.core.errors import UserError
+from compclip.core.identity.code import PACKAGE, ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from tests.project import Project
 
 TARGET = 95  # percent

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from compclip.dataset.sources.cub import CUB_LAYOUT
 from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text.lexicon import load_lexicon

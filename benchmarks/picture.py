@@ -4,11 +4,11 @@ import re
 import subprocess
 import sys
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import write_text
 from compclip.core.errors import UserError
-from compclip.io import write_text
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 
 WORKFLOW_PAGE = ROOT / "docs" / "workflow.md"
 PICTURE_PLACE = re.compile(

@@ -20,11 +20,11 @@ import yaml
 from pydantic import Field
 
 from benchmarks.speed.default_run import read_jobs
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.world import Dice, draw_scene, make_world
 from compclip.dataset.sources.cub import CUB_LAYOUT

@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from compclip.core.tables import MEASUREMENTS, TESTS
-from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot

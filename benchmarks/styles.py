@@ -30,17 +30,18 @@ from tqdm import tqdm
 
 from benchmarks.laws import DRAWN, LAWS, STYLES, Prompts, Style
 from compclip.clip.model import Judge, load_judge
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.core.heldout import matched_pairs, pair_names, read_heldout
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.heldout import matched_pairs, pair_names, read_heldout
+from compclip.core.artifacts.parquet import read_frame, read_table
+from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from compclip.core.tables import HELD_OUT, RANKING, TESTS, VARIANTS
 from compclip.dataset.sketch.draw import GRID_SIZE, Pose, draw_pose, paint_scene
 from compclip.dataset.sketch.world import Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generators import faithful, memorizer, unbound, usual
-from compclip.io import read_frame, read_table, write_text
 from compclip.score.choices import adjective_choices, variants_of_entries
 from compclip.stats.composed import REGIONS, SEEN, Choices, Scale, verdict_of
 from workflow_scripts.layout import Layout

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.seeds import rng
 from compclip.core.tables import SWAPPED
-from compclip.io import read_table
 
 
 def bracketed(text: str, spans: Iterable[tuple[int, int]]) -> str:

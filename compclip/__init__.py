@@ -34,7 +34,7 @@ _MODULES = {
     "specs_loss": "specs.loss",
     "specs_score": "specs.measure",
     "swap_adjectives": "split.swap_adjectives",
-    "write_manifest": "io",
+    "write_manifest": "generate.write_manifest",
 }
 __all__ = list(_MODULES)
 

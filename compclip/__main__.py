@@ -36,7 +36,7 @@ def main() -> None:
         )
         sys.exit(0 if wanted else 2)
     # Imported here, because the list above works without the library's dependencies.
-    run = import_module("compclip.core.cli").run
+    run = import_module("compclip.core.settings.cli").run
     run(import_module(f"compclip.{COMMANDS[name[0]][0]}").main, arguments, f"compclip {name[0]}")
 
 

@@ -14,7 +14,7 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from workflow_scripts.job import Job as ScriptJob
 from workflow_scripts.stand_in import load_workflow, stand_in
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 
 DATASET, COMPOSITION, GENERATORS = (
     "sketch",

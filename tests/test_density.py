@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 
 FILES = sorted(
     file for part in ("compclip", "workflow_scripts") for file in (ROOT / part).rglob("*.py")

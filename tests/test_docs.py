@@ -14,7 +14,7 @@ import yaml
 
 from benchmarks import picture, scores
 from compclip.__main__ import COMMANDS
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from workflow_scripts.workflow import reference
 from workflow_scripts.workflow.config import load_config
 

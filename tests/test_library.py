@@ -23,9 +23,9 @@ import pytest
 import compclip
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
-from compclip.core.code import PACKAGE, ROOT
-from compclip.core.inputs import as_captions
+from compclip.core.identity.code import PACKAGE, ROOT
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import as_captions
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
 from tests.process_state import changes, process_state

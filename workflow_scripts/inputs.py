@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import Images, blocks_of, image_ids, read_table
 from compclip.core.tables import (
     CAPTIONS,
     IMAGES,
@@ -18,7 +20,6 @@ from compclip.core.tables import (
     SWAPPED,
     VARIANTS,
 )
-from compclip.io import Images, blocks_of, image_ids, read_json, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 

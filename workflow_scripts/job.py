@@ -18,10 +18,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import compclip
-from compclip.core import digests
-from compclip.core.cli import one_line_errors, start_logging
 from compclip.core.errors import require
+from compclip.core.identity import digests
 from compclip.core.log import log
+from compclip.core.settings.cli import one_line_errors, start_logging
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

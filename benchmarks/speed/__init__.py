@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 
 
 def compared(ours: float, baseline: float, unit: str, n: int, **more: Any) -> dict[str, Any]:

@@ -15,9 +15,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.core import cli, plugins
-from compclip.core.cli import Command
-from compclip.io import read_json, write_json
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.settings import cli, plugins
+from compclip.core.settings.cli import Command
 
 SPEED_PACKAGE = "benchmarks.speed"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.code import ROOT
 from compclip.core.errors import require
+from compclip.core.identity.code import ROOT
 
 DONE = re.compile(r"done in ([\d.]+) CPU seconds$", re.MULTILINE)  # the last line of a step's log
 

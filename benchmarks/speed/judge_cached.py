@@ -25,7 +25,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.speed import compared
 from compclip.clip.pixels import Item
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from compclip.dataset.sources import cub, sketch
 from compclip.judge.config import JudgeConfig
 

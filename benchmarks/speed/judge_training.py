@@ -26,7 +26,7 @@ from compclip.clip.device import settle
 from compclip.clip.model import Judge, build
 from compclip.clip.pixels import Preprocess
 from compclip.clip.tokens import PAD, tokenize
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
 from compclip.dataset.sources import sketch
 from compclip.judge.feed import whole_captions

@@ -20,12 +20,12 @@ import pandas as pd
 import yaml
 
 from benchmarks.speed import compared, timed
-from compclip.core.code import ROOT
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.dataset.sources.cub import CUB_LAYOUT
-from compclip.io import read_table, write_table
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.text import windows
 from compclip.text.language import installed_name, load_language
@@ -52,7 +52,7 @@ def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
-    from compclip.core.normal import Normalized
+    from compclip.core.reading.normal import Normalized
     from compclip.pairs.engine import Occurrence, occurrences
     from compclip.pairs.words import Vocabulary, spans
 

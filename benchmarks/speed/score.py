@@ -26,9 +26,9 @@ import yaml
 
 from benchmarks.speed import compared, timed
 from compclip.clip.embed import similarities
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.io import read_json
+from compclip.core.identity.code import ROOT
 from compclip.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
 from workflow_scripts.stand_in import stand_in
 from workflow_scripts.workflow.config import Config, load_config
@@ -82,7 +82,7 @@ def largest_difference(ours: Path, plain: dict[str, Any]) -> float:
 def forward(config: Config, generators: Sequence[str]) -> float:
     """CPU seconds of one pass of each distinct image and caption through the judge."""
     from compclip.clip.model import encode_batches, load_judge
-    from compclip.core.digests import sha256
+    from compclip.core.identity.digests import sha256
     from compclip.core.progress import Progress
     from compclip.split.judged import judged_images
 

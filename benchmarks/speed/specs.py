@@ -24,7 +24,7 @@ from benchmarks.speed import compared, seconds
 from benchmarks.speed.judge_cached import as_photograph
 from compclip.clip.device import is_gpu
 from compclip.clip.embed import Embedder
-from compclip.core.cache import Cache
+from compclip.core.identity.cache import Cache
 from compclip.core.progress import Progress
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.description import count_values, describe_scene, grow

@@ -11,9 +11,9 @@ from typing import Self
 import torch
 
 from compclip.clip.device import is_gpu
-from compclip.core.disk import check_space
+from compclip.core.artifacts.disk import check_space
+from compclip.core.artifacts.sealed import is_whole, sealed
 from compclip.core.progress import Progress
-from compclip.core.sealed import is_whole, sealed
 
 GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
-from compclip.core.section import COMPOSITION_FIELD, Section
+from compclip.core.identity.code import ROOT
+from compclip.core.settings.section import COMPOSITION_FIELD, Section
 
 MODELS = ROOT / "compclip" / "clip" / "models"
 # Prefixes in open_clip of models with their own weights.

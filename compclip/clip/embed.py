@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from compclip.core.cache import Cache, key
-from compclip.core.code import code_hash
-from compclip.core.digests import sha256
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache, key
+from compclip.core.identity.code import code_hash
+from compclip.core.identity.digests import sha256
 from compclip.core.log import log
 
 if TYPE_CHECKING:

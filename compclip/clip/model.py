@@ -34,12 +34,12 @@ from compclip.clip.sources import find_source
 from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
+from compclip.core.artifacts.files import atomic, atomic_folder, read_json, write_json
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.foreign import model_folder, refuse_code
-from compclip.core.hub import hub
-from compclip.core.plugins import validated
 from compclip.core.progress import Progress
-from compclip.io import atomic, atomic_folder, read_json, write_json
+from compclip.core.reading.hub import hub
+from compclip.core.reading.model_folders import model_folder, refuse_code
+from compclip.core.settings.plugins import validated
 
 JUDGE_WEIGHTS = "weights.safetensors"
 JUDGE_MANIFEST = "manifest.json"

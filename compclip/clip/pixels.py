@@ -12,7 +12,7 @@ from PIL import Image
 
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
-from compclip.core.pictures import BrokenImage, read_rgb
+from compclip.core.reading.pictures import BrokenImage, read_rgb
 
 Box = tuple[float, float, float, float]
 

@@ -26,9 +26,9 @@ from compclip.clip.config import (
 )
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.vision import open_clip
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError, require
-from compclip.core.hub import hub_file
-from compclip.io import read_json
+from compclip.core.reading.hub import hub_file
 
 # Weights trained with different values give different embeddings.
 NECESSARY = ("mean", "std", "resize_mode")

@@ -15,8 +15,8 @@ import torch
 from compclip.clip.config import TOKENIZER_FILES, check_model_cfg
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
-from compclip.core.foreign import model_folder
 from compclip.core.log import log
+from compclip.core.reading.model_folders import model_folder
 
 # A word with at most one apostrophe inside, or a single punctuation mark.
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")

@@ -15,8 +15,8 @@ from torch import nn
 
 from compclip.clip.config import Tower
 from compclip.clip.vision import open_clip
-from compclip.core.documents import decode, parse_yaml
 from compclip.core.errors import UserError, memory_for, require
+from compclip.core.reading.documents import decode, parse_yaml
 
 Table = Sequence[tuple[re.Pattern[str], str]]
 

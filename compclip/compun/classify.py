@@ -18,10 +18,10 @@ from compclip.clip.tokens import cut_texts, say_cut
 from compclip.compun.config import NamedModel
 from compclip.compun.models import Runtime, open_model
 from compclip.compun.prompts import Prompts, compound_prompts, distinct_texts
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
-from compclip.core.inputs import Matrix, checked
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
+from compclip.core.settings.arguments import Matrix, checked
 from compclip.core.tables import ROLES
 from compclip.dataset.source import named
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from compclip.clip.config import FOLDER, has_weights
-from compclip.core.section import Count, Section
+from compclip.core.settings.section import Count, Section
 from compclip.human.config import Study
 from compclip.judge.config import SmallJudgeConfig, Training
 

@@ -16,8 +16,8 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.pictures import SUFFIXES, BrokenImage, image_size
-from compclip.core.records import read_records
+from compclip.core.reading.pictures import SUFFIXES, BrokenImage, image_size
+from compclip.core.reading.records import read_records
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
 

@@ -15,11 +15,11 @@ from compclip.clip.model import build, save_judge
 from compclip.clip.sources import find_source, model_name
 from compclip.clip.vision import open_clip
 from compclip.compun.config import NamedModel
-from compclip.core.cache import key
+from compclip.core.artifacts.files import atomic_folder
 from compclip.core.errors import UserError, one_line
-from compclip.core.fingerprint import fingerprint
+from compclip.core.identity.cache import key
+from compclip.core.identity.fingerprint import fingerprint
 from compclip.core.log import log
-from compclip.io import atomic_folder
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from compclip.compun.load_compounds import name_key
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import require
-from compclip.io import read_json
 
 # The texts of each prompt and compound; the similarities of a compound's texts are averaged.
 Prompts = dict[str, dict[str, list[str]]]

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from compclip.core.documents import no_such, require_expansion
+from compclip.core.artifacts.files import safe_id
 from compclip.core.errors import UserError, require
 from compclip.core.progress import Progress
-from compclip.io import safe_id
+from compclip.core.reading.documents import no_such, require_expansion
 
 # Raised for truncated or altered files; zipfile raises NotImplementedError for unknown compression
 # and RuntimeError for encrypted files.

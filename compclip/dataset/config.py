@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from pydantic import Field, create_model, field_validator, model_validator
 
-from compclip.core import plugins
 from compclip.core.errors import UserError
-from compclip.core.section import NAME, Count, Section
+from compclip.core.settings import plugins
+from compclip.core.settings.section import NAME, Count, Section
 from compclip.dataset.source import SOURCES, load_source
 
 

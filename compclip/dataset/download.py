@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import pooch
 
-from compclip.core.digests import sha256 as sha256_of
-from compclip.core.documents import no_such
+from compclip.core.artifacts.files import room_for
 from compclip.core.errors import UserError, require
-from compclip.io import room_for
+from compclip.core.identity.digests import sha256 as sha256_of
+from compclip.core.reading.documents import no_such
 
 RETRIES = 2  # of a failed download
 TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte

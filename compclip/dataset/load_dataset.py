@@ -10,16 +10,17 @@ import pandas as pd
 import pyarrow.parquet as pq
 from pandas.util import hash_array
 
-from compclip.core import plugins
+from compclip.core.artifacts.files import safe_id
+from compclip.core.artifacts.parquet import image_ids, write_table
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
-from compclip.core.normal import normalize
-from compclip.core.pictures import BrokenImage, NamesByKind, keep_as_shown
 from compclip.core.progress import track
-from compclip.core.records import CONTROL
+from compclip.core.reading.normal import normalize
+from compclip.core.reading.pictures import BrokenImage, NamesByKind, keep_as_shown
+from compclip.core.reading.records import CONTROL
+from compclip.core.settings import plugins
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, Blocks, in_blocks
 from compclip.dataset.source import BOX, load_source, named, named_differences, unbroken
-from compclip.io import image_ids, safe_id, write_table
 
 FLOAT_BOX = dict.fromkeys(BOX, "float64")
 CHARACTERS_SHOWN = 60  # of a caption that is read otherwise than written

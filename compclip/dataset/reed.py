@@ -14,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.digests import sha256 as sha256_of
-from compclip.core.disk import check_space
+from compclip.core.artifacts.disk import check_space
 from compclip.core.errors import require
+from compclip.core.identity.digests import sha256 as sha256_of
 from compclip.core.log import log
-from compclip.core.section import Section
+from compclip.core.settings.section import Section
 from compclip.dataset.archive import contents, unpack
 from compclip.dataset.download import FilePlace, fetch, place_of
 from compclip.dataset.source import spread_over_classes

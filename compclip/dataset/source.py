@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import plugins, seeds
+from compclip.core import seeds
+from compclip.core.settings import plugins
 from compclip.core.tables import Blocks
 
 SOURCES = "compclip.dataset.sources"

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from compclip.core.cli import Command
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import UserError, require
-from compclip.core.inputs import Fraction, Positive, Whole, checked
 from compclip.core.log import log
 from compclip.core.progress import Progress
-from compclip.core.rounding import DECIMALS
-from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import Fraction, Positive, Whole, checked
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed
 from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
 from compclip.divergence.kernels import Goal, target_score
 from compclip.divergence.measure import measure
 from compclip.divergence.samples import Samples, make_samples, read_samples
-from compclip.io import write_json
 
 RESTARTS = 3
 # Exchanges tried before the hops, per square root of the number of samples; more improve little.

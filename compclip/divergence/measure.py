@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from compclip.core.cli import Command
 from compclip.core.errors import UserError
-from compclip.core.inputs import Positive, Whole, checked
-from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import Positive, Whole, checked
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences
 from compclip.divergence.samples import Rows, Samples, make_samples, read_samples
 

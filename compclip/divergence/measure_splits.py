@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.parquet import empty_table
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import UserError
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, DIVERGENCE, TESTS
 from compclip.divergence.chernoff import Totals, divergences
@@ -20,7 +21,6 @@ from compclip.divergence.config import DivergenceConfig
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import Bags, Weighing, collect_bags, join
 from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, FoundSubgraphs, find_subgraphs
-from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
 from compclip.text.parsing import parse_texts

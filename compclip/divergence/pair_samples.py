@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from compclip.core.heldout import pair_names
+from compclip.core.artifacts.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
 from compclip.divergence.samples import Samples
 

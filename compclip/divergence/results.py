@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import DIVERGENCE, TESTS
-from compclip.io import read_table
 from compclip.plot.labels import PART_NAMES
 from compclip.plot.table_view import Line, TableCell
 

@@ -13,9 +13,9 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from scipy import sparse
 
-from compclip.core.documents import parse_json, require_regular
 from compclip.core.errors import UserError, require
 from compclip.core.progress import track
+from compclip.core.reading.documents import parse_json, require_regular
 from compclip.divergence.chernoff import Totals
 
 KEPT_STRUCTURES = 100_000  # number of compounds with structure, the heaviest ones

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from compclip.core import plugins
 from compclip.core.errors import UserError
-from compclip.core.section import COMPOSITION_FIELD, NAME, Section
+from compclip.core.settings import plugins
+from compclip.core.settings.section import COMPOSITION_FIELD, NAME, Section
 from compclip.generate.generator import GENERATOR_KINDS, TrainingData, load_kind
 
 

@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from compclip.core.artifacts.files import atomic_folder, write_json
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.tables import TESTS
-from compclip.io import atomic_folder, write_json
 
 ATTNGAN_LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
 PROTOCOL = 2  # some of the models run on Python 2

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.errors import require
-from compclip.core.fingerprint import check_unchanged
+from compclip.core.identity.fingerprint import check_unchanged
 from compclip.core.log import log
 from compclip.core.tables import STATUSES
 from compclip.generate.config import Generator

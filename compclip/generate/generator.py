@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from compclip.core import plugins
-from compclip.core.section import Section
+from compclip.core.settings import plugins
+from compclip.core.settings.section import Section
 from compclip.core.tables import TESTS
 
 GENERATOR_KINDS = "compclip.generate.generators"
@@ -71,8 +71,8 @@ class Kind(plugins.Interface):
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model
     TRAINING_DATA: TrainingData = "split"  # what it was trained on, unless the config says
-    # (settings, cache): of the user's files that it reads, by core.fingerprint, whose index is in
-    # cache
+    # (settings, cache): of the user's files that it reads, by core.identity.fingerprint, whose
+    # index is in cache
     fingerprint: Callable[..., str] | None = None
     # (settings, prompts): the message of `make check` about these files
     preview: Callable[..., str] | None = None

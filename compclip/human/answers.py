@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.normal import tidy_id
+from compclip.core.reading.normal import tidy_id
 from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from compclip.core.section import Count, Section
+from compclip.core.settings.section import Count, Section
 
 
 class Sampling(Section):

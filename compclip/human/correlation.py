@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core.rounding import DECIMALS
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pandas as pd
 
-from compclip.core.heldout import pair_names
+from compclip.core.artifacts.heldout import pair_names
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
 from compclip.human.tasks import PROMPT_COLUMNS

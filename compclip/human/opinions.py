@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.answers import collect
 from compclip.stats import interval

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from compclip.core.errors import UserError
-from compclip.core.pictures import BrokenImage, read_rgb
+from compclip.core.reading.pictures import BrokenImage, read_rgb
 
 MAX_SIDE = 512  # pixels of the longer side
 MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts would be visible

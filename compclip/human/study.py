@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from compclip.core.cache import key
+from compclip.core.identity.cache import key
 from compclip.core.seeds import rng
 from compclip.human.pictures import broken, drawn, read_picture
 from compclip.human.tasks import ALL_KINDS, CHECKS, PROMPT_COLUMNS, TASKS, shown_columns

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import TESTS, Column, schema, text
-from compclip.io import read_table
 
 # none: a task of the study. gold: its answer is known. repeat: asked before on the same page, with
 # sides reversed.

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from compclip.core.artifacts.sealed import is_whole, sealed
 from compclip.core.log import log
-from compclip.core.sealed import is_whole, sealed
 
 EVERY = 20.0  # seconds between two checkpoints, which a kill may cost
 

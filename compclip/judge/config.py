@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from compclip.clip.config import ModelConfig
-from compclip.core.section import Count, SeedNumber
+from compclip.core.settings.section import Count, SeedNumber
 from compclip.split.config import TrainOn
 
 

@@ -23,9 +23,9 @@ from compclip.clip.pixels import Preprocess
 from compclip.clip.sources import find_source, model_name
 from compclip.clip.tokens import find_cut, say_cut, tokenize
 from compclip.clip.weights import find_weights
-from compclip.core.cache import key
-from compclip.core.code import code_hash
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import key
+from compclip.core.identity.code import code_hash
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from compclip.core.section import Count, Section
+from compclip.core.settings.section import Count, Section
 
 
 class Selection(Section):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.log import log
-from compclip.core.normal import normalize
+from compclip.core.reading.normal import normalize
 from compclip.core.tables import CAPTION_KEY, RELATIONS, Blocks, in_blocks
 
 

@@ -8,12 +8,13 @@ import pandas as pd
 import yaml
 from pydantic import Field
 
-from compclip.core.cli import Command
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.section import Count
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS
-from compclip.io import read_table, write_text
 from compclip.pairs.counts import surfaces
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import plural

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from compclip.core.cache import key
-from compclip.core.code import code_hash
-from compclip.core.normal import Normalized, normalize
+from compclip.core.identity.cache import key
+from compclip.core.identity.code import code_hash
+from compclip.core.reading.normal import Normalized, normalize
 from compclip.pairs.parse import find_by_parse
 from compclip.pairs.scope import denied
 from compclip.pairs.surface import Link, find_by_surface
@@ -119,7 +119,7 @@ class Extractor:
         lexicons = [lexicon for lexicon in (*adjectives, nouns, compounds) if lexicon]
         forms = [[lexicon.name, sorted(lexicon.forms.items())] for lexicon in lexicons]
         code = code_hash(
-            __name__, within=("compclip.pairs", "compclip.text", "compclip.core.normal")
+            __name__, within=("compclip.pairs", "compclip.text", "compclip.core.reading.normal")
         )
         # Everything that the parse of a text depends on.
         self.context = key(code, identity(model), json.dumps([forms, nouns is None]))

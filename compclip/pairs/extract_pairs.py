@@ -7,10 +7,10 @@ from typing import Annotated
 import pandas as pd
 from pydantic import BeforeValidator
 
-from compclip.core.inputs import Captions, Positive, checked, read_list
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.log import log
+from compclip.core.settings.arguments import Captions, Positive, checked, read_list
 from compclip.core.tables import CAPTION_KEY, PAIRS
-from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words
 from compclip.text.lexicon import SHARED, Lexicon, find_lexicon

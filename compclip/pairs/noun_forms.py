@@ -14,7 +14,7 @@ from functools import cache
 
 import pandas as pd
 
-from compclip.core.normal import normalize
+from compclip.core.reading.normal import normalize
 from compclip.core.tables import CAPTION_KEY
 from compclip.pairs.counts import surfaces
 from compclip.pairs.words import Role, Vocabulary

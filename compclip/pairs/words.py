@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compclip.core.normal import normalize
+from compclip.core.reading.normal import normalize
 from compclip.pairs.verbs import OBJECT_TAGS, Dictionary, MisreadVerbs
 from compclip.text.grammar import WORDS
 from compclip.text.language import ON_REQUEST

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, blended_transform_factory
 
-from compclip.io import atomic
+from compclip.core.artifacts.files import atomic
 
 # Readable on a phone: the width in inches, and how many letters of a title and of other texts fit.
 WIDTH = 3.75

@@ -24,9 +24,9 @@ from xml.etree import ElementTree
 import jinja2
 from markupsafe import Markup
 
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import write_text
+from compclip.core.identity.code import ROOT
 from compclip.core.log import log
-from compclip.io import write_text
 from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3

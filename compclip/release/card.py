@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.identity.digests import sha256
 from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Schema
-from compclip.io import read_json, read_table
 from compclip.plot.labels import pair_words
 from compclip.plot.page import render
 from compclip.release.config import ReleaseConfig

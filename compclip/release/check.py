@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from compclip.core import limits
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import read_json, safe_id
 from compclip.core.errors import UserError, memory_for, one_line, require
-from compclip.core.records import check_expansion
+from compclip.core.identity.digests import sha256
+from compclip.core.reading.records import check_expansion
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, are_among
-from compclip.io import read_json, safe_id
 from compclip.release.models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
 from compclip.split.pools import bounded, least_distractors

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from compclip.core.section import NAME, Section
+from compclip.core.settings.section import NAME, Section
 
 VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 

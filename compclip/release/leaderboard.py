@@ -12,9 +12,9 @@ import pandas as pd
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.core.cli import Command
-from compclip.core.digests import sha256
 from compclip.core.errors import require
+from compclip.core.identity.digests import sha256
+from compclip.core.settings.cli import Command
 from compclip.core.tables import TESTS
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page

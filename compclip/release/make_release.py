@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compclip.core.digests import digests
+from compclip.core.artifacts.files import atomic_folder, write_json, write_text
+from compclip.core.identity.digests import digests
 from compclip.core.log import log
-from compclip.io import atomic_folder, write_json, write_text
 from compclip.release.card import croissant, data_card
 from compclip.release.check import RELEASE_FILE
 from compclip.release.config import ReleaseConfig

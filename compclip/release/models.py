@@ -21,10 +21,10 @@ from pydantic import (
 )
 
 from compclip.core import limits
+from compclip.core.artifacts.files import read_json, safe_id
 from compclip.core.errors import UserError, require
-from compclip.core.inputs import Candidates
-from compclip.core.section import NAME, Section, SeedNumber
-from compclip.io import read_json, safe_id
+from compclip.core.settings.arguments import Candidates
+from compclip.core.settings.section import NAME, Section, SeedNumber
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ENDS

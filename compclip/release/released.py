@@ -24,12 +24,12 @@ import numpy as np
 import pandas as pd
 
 from compclip.core import tables
-from compclip.core.code import PACKAGE, ROOT
-from compclip.core.digests import sha256
+from compclip.core.artifacts.heldout import matched_pairs, read_heldout
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
-from compclip.core.heldout import matched_pairs, read_heldout
+from compclip.core.identity.code import PACKAGE, ROOT
+from compclip.core.identity.digests import sha256
 from compclip.divergence.results import read_divergences
-from compclip.io import read_table
 from compclip.release.check import RELEASE_FILE, check_files, check_release
 from compclip.release.models import (
     CONTROLS,

@@ -17,8 +17,8 @@ import pandas as pd
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from compclip.core.artifacts.rounding import DECIMALS, json_values
 from compclip.core.errors import require
-from compclip.core.rounding import DECIMALS, json_values
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
 from compclip.generate.generators.folder import MOST_EQUAL
 from compclip.release.config import Line

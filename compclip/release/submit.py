@@ -10,17 +10,17 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.cli import Command
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import write_text
 from compclip.core.errors import require
+from compclip.core.identity.digests import sha256
 from compclip.core.log import log
-from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
-from compclip.core.section import NAME, CacheFolder
+from compclip.core.reading.pictures import BrokenImage, image_size
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import NAME, CacheFolder
 from compclip.core.tables import TESTS
 from compclip.generate.generator import KEYS
 from compclip.generate.generators.folder import find_images
-from compclip.io import write_text
 from compclip.release.models import DOWNLOAD
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (

@@ -17,12 +17,12 @@ import pandas as pd
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.core.cli import Command
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import require
-from compclip.core.heldout import split_pair
-from compclip.core.section import CacheFolder
-from compclip.io import write_json
+from compclip.core.identity.digests import sha256
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import CacheFolder
 from compclip.release.models import Name, Sha256, Strict, read_strictly
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (

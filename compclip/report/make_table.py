@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.rounding import DECIMALS
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from compclip.core.heldout import heldout_note
+from compclip.core.artifacts.heldout import heldout_note
 from compclip.core.tables import HELD_OUT, TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_words, percent

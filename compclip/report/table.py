@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTION_KEY, ORACLE, SCORES, TESTS, are_among, is_further
-from compclip.io import read_json, read_table
 from compclip.report.rows import PARTS_OF_SEEN
 from compclip.score.entries import ENTRY
 

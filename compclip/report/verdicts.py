@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from compclip.core.heldout import FEW_PAIRS
+from compclip.core.artifacts.heldout import FEW_PAIRS
 from compclip.core.tables import HELD_OUT, TESTS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS

@@ -11,8 +11,8 @@ whose labels are not used.
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import split_pair
-from compclip.core.rounding import DECIMALS
+from compclip.core.artifacts.heldout import split_pair
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
 from compclip.score.choices import Adjustment, Embed, compare_texts

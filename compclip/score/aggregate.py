@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from compclip.core.cli import Command
+from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
-from compclip.core.published import read_data, read_predictions
-from compclip.core.rounding import rounded
-from compclip.core.section import Count, Seed
+from compclip.core.reading.published_files import read_data, read_predictions
 from compclip.core.seeds import rng
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed
 from compclip.core.tables import CAPTION_KEY, are_among
 from compclip.dataset.source import named
 from compclip.stats import balance, interval

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import split_pair
-from compclip.core.inputs import Indices, Vector, checked, require_below, require_length
+from compclip.core.artifacts.heldout import split_pair
+from compclip.core.settings.arguments import Indices, Vector, checked, require_below, require_length
 from compclip.core.tables import CAPTION_KEY
 
 # Maps n texts, or paths in the manifest, to their embeddings, (n, d).

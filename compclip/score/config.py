@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from compclip.core.section import Count, Section
+from compclip.core.settings.section import Count, Section
 
 # The weights of TensorFlow's network of 2015-12-05, by which FID was first computed, as published
 # by torch-fidelity.

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import matched_pairs
-from compclip.core.rounding import json_values
+from compclip.core.artifacts.heldout import matched_pairs
+from compclip.core.artifacts.rounding import json_values
 from compclip.core.tables import CAPTION_KEY, is_further
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries

@@ -19,9 +19,9 @@ import torch
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.clip.vision import import_torchvision
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS, is_further
 from compclip.dataset.download import FilePlace, fetch

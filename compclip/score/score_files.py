@@ -6,12 +6,12 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.cli import Command
+from compclip.core.artifacts.files import atomic
 from compclip.core.errors import require
-from compclip.core.normal import VISIBLE
-from compclip.core.records import is_count, read_records
-from compclip.core.section import Count, Seed, Threads
-from compclip.io import atomic
+from compclip.core.reading.normal import VISIBLE
+from compclip.core.reading.records import is_count, read_records
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed, Threads
 from compclip.plot.labels import interval, percent
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ScoreEstimate

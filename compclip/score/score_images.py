@@ -14,10 +14,13 @@ import numpy as np
 import pandas as pd
 
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
-from compclip.core.cache import Cache
-from compclip.core.digests import sha256
+from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
-from compclip.core.inputs import (
+from compclip.core.identity.cache import Cache
+from compclip.core.identity.digests import sha256
+from compclip.core.log import log
+from compclip.core.reading.normal import normalize
+from compclip.core.settings.arguments import (
     AS_TEXT,
     Captions,
     Entries,
@@ -27,9 +30,6 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.log import log
-from compclip.core.normal import normalize
-from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed

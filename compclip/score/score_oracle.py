@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
-from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
 from compclip.score.choices import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core.rounding import DECIMALS, rounded
+from compclip.core.artifacts.rounding import DECIMALS, rounded
 from compclip.core.tables import CAPTION_KEY, are_among, is_further
 from compclip.score.choices import Choices
 from compclip.score.config import Scoring

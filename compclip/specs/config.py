@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from compclip.core.section import Count, Section, SeedNumber
+from compclip.core.settings.section import Count, Section, SeedNumber
 from compclip.judge.config import SmallJudgeConfig
 
 # Positions of a stretched text tower, and how many of the first ones are not changed, as in

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from compclip.core import limits
-from compclip.core.cache import key
-from compclip.core.code import code_hash
 from compclip.core.errors import require
+from compclip.core.identity.cache import key
+from compclip.core.identity.code import code_hash
 from compclip.core.log import log
 from compclip.specs.data import check_examples
 from compclip.specs.phrases import chunk_ends

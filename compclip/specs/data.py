@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json, safe_id
 from compclip.core.errors import UserError, require
-from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
-from compclip.core.records import read_records
-from compclip.io import read_json, safe_id
+from compclip.core.reading.pictures import BrokenImage, image_size
+from compclip.core.reading.records import read_records
 
 CHECKING_THREADS = 8  # reading and hashing release Python's lock
 

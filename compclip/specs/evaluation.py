@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from compclip.clip.embed import Embedder, InvalidEmbedding
-from compclip.core.pictures import BrokenImage, image_size
+from compclip.core.reading.pictures import BrokenImage, image_size
 from compclip.plot import labels
 from compclip.score.scores import rounded
 from compclip.stats import interval

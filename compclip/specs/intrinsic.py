@@ -13,7 +13,7 @@ from compclip.clip.embed import Embedder
 from compclip.clip.tokens import cut_texts
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.records import read_records
+from compclip.core.reading.records import read_records
 from compclip.core.seeds import rng
 from compclip.dataset.source import named
 from compclip.specs.config import INTRINSIC_MEASURES

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from compclip.core.errors import require
-from compclip.core.inputs import Vectors, checked
+from compclip.core.settings.arguments import Vectors, checked
 
 # Weights of the contrastive term, the details and the negatives: as published, and only the
 # contrastive term.

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from compclip.core.errors import require
-from compclip.core.inputs import Vectors, checked
+from compclip.core.settings.arguments import Vectors, checked
 
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:

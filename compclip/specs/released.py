@@ -16,8 +16,8 @@ from pydantic_settings import CliPositionalArg
 from compclip.clip.model import Built, assemble, construct
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.weights import NOT_WEIGHTS, read_weights
-from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
+from compclip.core.settings.cli import Command
 from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 

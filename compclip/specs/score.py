@@ -9,11 +9,11 @@ from pydantic import Field
 
 from compclip.clip.embed import Embedder, open_embedder
 from compclip.clip.tokens import cut_texts, say_cut
-from compclip.core.cli import Command
+from compclip.core.artifacts.files import atomic
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.section import CacheFolder, Count, Threads
-from compclip.io import atomic
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import CacheFolder, Count, Threads
 from compclip.specs.evaluation import Device, embed_readable
 
 # Values of column status; other values are faults.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.table_view import Line, TableCell
 from compclip.specs.config import INTRINSIC_MEASURES

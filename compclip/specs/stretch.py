@@ -13,9 +13,9 @@ import torch
 
 from compclip.clip.model import JUDGE_MANIFEST, Built, assemble, save_judge
 from compclip.clip.tokens import DEFAULT_LENGTH
+from compclip.core.artifacts.files import atomic_folder, write_json
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
-from compclip.io import atomic_folder, write_json
 from compclip.specs.config import KEPT_POSITIONS, STRETCHED_LENGTH
 
 # in open_clip's CLIP and CustomTextCLIP

@@ -11,12 +11,12 @@ from pydantic import Field
 from compclip.clip.device import settled
 from compclip.clip.model import load_judge
 from compclip.clip.vision import open_clip
-from compclip.core.cli import Command
+from compclip.core.artifacts.files import write_json
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.section import Count, Seed, Threads
 from compclip.core.seeds import rng
-from compclip.io import write_json
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed, Threads
 from compclip.judge.training import chance_among_first
 from compclip.specs.evaluation import Device, mean_over_images, result_head, show_estimate
 

@@ -20,8 +20,10 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.heldout import pair_names, split_pair
-from compclip.core.inputs import (
+from compclip.core.artifacts.heldout import pair_names, split_pair
+from compclip.core.log import log
+from compclip.core.progress import track
+from compclip.core.settings.arguments import (
     Captions,
     Facts,
     PairNames,
@@ -31,8 +33,6 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.log import log
-from compclip.core.progress import track
 from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings

@@ -11,7 +11,7 @@ from pydantic import (
     model_validator,
 )
 
-from compclip.core.section import COMPOSITION_FIELD, Count, Section
+from compclip.core.settings.section import COMPOSITION_FIELD, Count, Section
 
 PromptRule = Annotated[
     Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.heldout import pair_names
+from compclip.core.artifacts.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
 
 # The largest fraction of the images with a held-out pair (by either reader) that may disagree

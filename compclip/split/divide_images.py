@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
-from compclip.core.inputs import Ids, Occurrences, RankedPairs, Whole, checked, require_joined
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
+from compclip.core.settings.arguments import (
+    Ids,
+    Occurrences,
+    RankedPairs,
+    Whole,
+    checked,
+    require_joined,
+)
 from compclip.core.tables import SIDES
 from compclip.divergence.divide import ROUNDING, divide_samples
 from compclip.divergence.pair_samples import pair_samples

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import json_lines
 from compclip.core.log import log
-from compclip.core.published import CHANGE
+from compclip.core.reading.published_files import CHANGE
 from compclip.core.tables import CAPTION_KEY, SPLITS, Blocks, in_blocks
-from compclip.io import json_lines
 
 MOST_PICKLED = 1_000_000  # captions
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.inputs import Images, Splits, Whole, checked, require_joined
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import Images, Splits, Whole, checked, require_joined
 
 
 def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.files import safe_id
+from compclip.core.artifacts.heldout import matched_pairs, pair_names
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.errors import require
-from compclip.core.heldout import matched_pairs, pair_names
-from compclip.core.inputs import (
+from compclip.core.settings.arguments import (
     Captions,
     PairNames,
     Pairs,
@@ -27,7 +29,6 @@ from compclip.core.inputs import (
     require_joined,
 )
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
-from compclip.io import empty_table, safe_id
 from compclip.split.composition import Stream
 
 # Most draws of a matched seen prompt. Fewer suffice if they are then as many as the held-out

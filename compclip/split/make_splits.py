@@ -18,9 +18,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
+from compclip.core.artifacts.heldout import pair_names, split_pair
 from compclip.core.errors import require
-from compclip.core.heldout import pair_names, split_pair
-from compclip.core.inputs import (
+from compclip.core.log import log
+from compclip.core.reading.published_files import read_split
+from compclip.core.settings.arguments import (
     CaptionBlocks,
     Division,
     OccurrenceBlocks,
@@ -31,8 +33,6 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.log import log
-from compclip.core.published import read_split
 from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.published import take_splits

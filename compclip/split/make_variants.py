@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import split_pair
-from compclip.core.inputs import (
+from compclip.core.artifacts.heldout import split_pair
+from compclip.core.artifacts.parquet import empty_table
+from compclip.core.artifacts.rounding import rounded
+from compclip.core.log import log
+from compclip.core.settings.arguments import (
     Captions,
     Pairs,
     Prompts,
@@ -25,10 +28,7 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.log import log
-from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, SWAPPED, VARIANTS
-from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
 from compclip.split.wording import Mention, Wording, contradiction, objection

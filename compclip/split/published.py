@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from compclip.core.artifacts.heldout import split_pair
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.errors import require
-from compclip.core.heldout import split_pair
-from compclip.core.published import PublishedSplit
+from compclip.core.reading.published_files import PublishedSplit
 from compclip.core.tables import CAPTION_KEY, SPLITS, SWAPPED
 from compclip.dataset.source import named, unbroken
-from compclip.io import empty_table
 from compclip.split.wording import CaptionWord, Wording
 from compclip.text.lexicon import Lexicon, fold
 
@@ -224,7 +224,7 @@ def take_swaps(
     """Return the swapped captions that fit the data set, sorted by image and caption, and the
     faults.
 
-    ``published`` is what ``core.published.read_data`` returns; the other tables are those of the
+    ``published`` is what ``published_files.read_data`` returns; the other tables are those of the
     whole data set.
     """
     rows, faults = _usable_rows(published, captions, splits)

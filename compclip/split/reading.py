@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from compclip.core.heldout import split_pair
-from compclip.core.normal import normalize
+from compclip.core.artifacts.heldout import split_pair
+from compclip.core.reading.normal import normalize
 from compclip.split.denials import denied
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import (

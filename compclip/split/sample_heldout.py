@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.heldout import pair_names, split_pair
 from compclip.core.errors import UserError, require
-from compclip.core.heldout import pair_names, split_pair
-from compclip.core.inputs import (
+from compclip.core.log import log
+from compclip.core.reading.published_files import read_split
+from compclip.core.settings.arguments import (
     Division,
     OccurrenceBlocks,
     PairNames,
@@ -25,8 +27,6 @@ from compclip.core.inputs import (
     checked,
     require_joined,
 )
-from compclip.core.log import log
-from compclip.core.published import read_split
 from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.composition import Stream

@@ -15,11 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import pair_names, split_pair
-from compclip.core.inputs import Captions, PairNames, Pairs, Splits, Whole, checked, require_joined
+from compclip.core.artifacts.heldout import pair_names, split_pair
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.log import log
+from compclip.core.settings.arguments import (
+    Captions,
+    PairNames,
+    Pairs,
+    Splits,
+    Whole,
+    checked,
+    require_joined,
+)
 from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
-from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.reading import Reader, reader_of, swap_faults

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from compclip.core.normal import normalize
+from compclip.core.reading.normal import normalize
 from compclip.text.grammar import WORDS
 
 CAPTION_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")

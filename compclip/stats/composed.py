@@ -38,9 +38,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import split_pair
-from compclip.core.inputs import require_length
+from compclip.core.artifacts.heldout import split_pair
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import require_length
 from compclip.core.tables import HELD_OUT
 from compclip.stats import crossed
 from compclip.stats.interval import LEVEL

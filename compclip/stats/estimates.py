@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compclip.core.errors import require
-from compclip.core.inputs import (
+from compclip.core.settings.arguments import (
     Differences,
     Ends,
     Fractions,

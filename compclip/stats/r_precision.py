@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError, require
-from compclip.core.inputs import (
+from compclip.core.seeds import derive_seed, rng
+from compclip.core.settings.arguments import (
     Candidates,
     Indices,
     Matrix,
@@ -27,7 +28,6 @@ from compclip.core.inputs import (
     require_below,
     require_length,
 )
-from compclip.core.seeds import derive_seed, rng
 
 Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from compclip.core.documents import decode, parse_yaml
+from compclip.core.reading.documents import decode, parse_yaml
 from compclip.text import LEXICONS
 
 

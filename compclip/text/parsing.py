@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Protocol, TypeVar
 
-from compclip.core.cache import Cache
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache
 from compclip.core.log import log
 from compclip.core.progress import Progress
 

@@ -30,7 +30,7 @@ from torch.nn.functional import mse_loss
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from compclip.clip.vision import import_torchvision
-from compclip.core.pictures import read_rgb
+from compclip.core.reading.pictures import read_rgb
 
 LENGTH = 77  # words that the pipeline reads
 

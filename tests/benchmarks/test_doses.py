@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from benchmarks import doses, dosing
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import UserError
-from compclip.core.heldout import split_pair
+from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.world import SKETCH_COLORS, Dice, draw_scene, make_world
 from compclip.dataset.sources.sketch import Settings
-from compclip.io import read_json
 from compclip.stats.composed import SEEN, Choices, Scale
 from tests.project import SMALL, Project
 from workflow_scripts.workflow.config import read_config

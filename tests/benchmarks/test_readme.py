@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from benchmarks import idea, scores
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import SCORES
-from compclip.io import read_table, write_table
 from compclip.report.readable import HEADLINES
 from tests.project import COMPOSITION, DATASET
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compclip.clip.config import ModelConfig
-from compclip.core import plugins
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import plugins
 
 LEARNING = {"torch", "open_clip", "spacy", "scipy"}
 SLOW = {

@@ -18,8 +18,8 @@ from compclip.clip.model import TOKENIZER, build, construct, judge_hash, load_ju
 from compclip.clip.sources import find_source, model_name, set_activation
 from compclip.clip.tokens import get_tokenizer
 from compclip.clip.vision import open_clip
-from compclip.core import hub
 from compclip.core.errors import UserError
+from compclip.core.reading import hub
 from compclip.judge.config import JudgeConfig
 from tests.clip.test_tokens import tokenizer_of
 from tests.specs import evaluated

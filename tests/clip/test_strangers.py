@@ -16,9 +16,9 @@ from compclip.clip.model import TOKENIZER, build, construct, load_judge, save_ju
 from compclip.clip.sources import find_model
 from compclip.clip.tokens import get_tokenizer
 from compclip.clip.vision import open_clip
-from compclip.core.cli import parse
 from compclip.core.errors import UserError
-from compclip.core.foreign import CODE_KEYS, refuse_code
+from compclip.core.reading.model_folders import CODE_KEYS, refuse_code
+from compclip.core.settings.cli import parse
 from compclip.score.score_files import ScoreFiles, main
 from tests.clip.test_tokens import tokenizer_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
-from compclip.io import read_table, write_table
 from tests.project import DATASET, Project
 
 FILES = {"compounds": COMPOUNDS, "images": COMPOUND_IMAGES, "choices/choices": CHOICES}

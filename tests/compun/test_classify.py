@@ -18,9 +18,10 @@ from compclip.compun import classify as library
 from compclip.compun.classify import ask_model, choose_compound
 from compclip.compun.config import NamedModel
 from compclip.compun.models import Runtime, keep_open_clip, open_model
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
-from compclip.io import read_json, read_table, write_json, write_table
 from tests.score.world import FakeJudge
 from tests.scripts import job
 from tests.specs.evaluated import drawn, opener, picture, real_judge, refused

@@ -22,7 +22,7 @@ from compclip.compun.load_compounds import (
     split_open,
 )
 from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from tests.compun.conftest import read
 from tests.core.picture_files import FIELDS, saved, turned
 from tests.scripts import job

@@ -18,10 +18,10 @@ from compclip.compun.load_compounds import name_letters
 from compclip.compun.prompts import compound_prompts, read_texts
 from compclip.compun.shown import read_analysis
 from compclip.core import seeds, tables
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.dataset.sketch.draw import RGB
 from compclip.dataset.sketch.world import Dice
-from compclip.io import read_table
 
 
 def dice(*keys: int | str) -> Dice:

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from compclip.compun import sample_compun_tasks as library
+from compclip.core.artifacts.files import read_json
 from compclip.core.tables import ROLES
 from compclip.human.pictures import encode_picture, read_picture
 from compclip.human.tasks import read_tasks
-from compclip.io import read_json
 from tests.compun.conftest import COMPLETE, read
 from tests.human.conftest import outputs
 from tests.scripts import job

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core import disk
-from compclip.core.cache import Cache, key
+from compclip.core.artifacts import disk
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache, key
 from tests.core.processes import run_at_once, small_files_only
 
 PARTS = st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)

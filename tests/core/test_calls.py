@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 
 FOLDERS = ("compclip", "workflow_scripts", "examples", "benchmarks")
 OURS = ("compclip", "workflow_scripts", "tests")
@@ -147,14 +147,14 @@ SAFE = {
 }
 # Arguments that may have only one value.
 ONLY = {"trust_remote_code": False, "allow_pickle": False, "weights_only": True, "shell": False}
-CONFIG = "clip.config.check_model_cfg allows the config's keys, core.foreign.model_folder the files"
+CONFIG = "clip.config.check_model_cfg allows the config's keys, model_folder the files"
 WRITES = "writes pickles, and reads none"
 NAMES = "the names are constants of this module"
 # The number of places and the reason why they are safe.
 KNOWN = {
     ("compclip/__init__.py", "importlib.import_module"): (2, NAMES),
     ("compclip/__main__.py", "importlib.import_module"): (3, NAMES),
-    ("compclip/core/plugins.py", "importlib.import_module"): (
+    ("compclip/core/settings/plugins.py", "importlib.import_module"): (
         2,
         "the name is one of the modules in a package of ours",
     ),
@@ -181,9 +181,12 @@ KNOWN = {
         5,
         "looks for constants, and imports nothing",
     ),
-    ("compclip/core/documents.py", "yaml.load"): (1, "by a subclass of SafeLoader"),
-    ("compclip/core/pickles.py", "pickle"): (1, "for the next"),
-    ("compclip/core/pickles.py", "pickle.Unpickler"): (1, "the class of the restricted reader"),
+    ("compclip/core/reading/documents.py", "yaml.load"): (1, "by a subclass of SafeLoader"),
+    ("compclip/core/reading/pickles.py", "pickle"): (1, "for the next"),
+    ("compclip/core/reading/pickles.py", "pickle.Unpickler"): (
+        1,
+        "the class of the restricted reader",
+    ),
     ("compclip/dataset/config.py", "pydantic.create_model"): (2, "makes a class of settings"),
     ("compclip/dataset/load_dataset.py", "eval"): (1, "of a table: the expression is a constant"),
     ("compclip/generate/export_layout.py", "pickle"): (1, WRITES),

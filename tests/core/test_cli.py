@@ -12,11 +12,12 @@ import pytest
 from pydantic import Field
 
 from compclip import __main__ as commands
-from compclip.core import cli, digests
-from compclip.core.cli import Command, Terminated
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.section import Section, Seed
+from compclip.core.identity import digests
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command, Terminated
+from compclip.core.settings.section import Section, Seed
 
 
 class Window(Section):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from compclip.core import digests
-from compclip.core import sealed as module
+from compclip.core.artifacts import sealed as module
+from compclip.core.artifacts.sealed import SEAL, is_whole, read_sealed, sealed
 from compclip.core.errors import UserError
-from compclip.core.sealed import SEAL, is_whole, read_sealed, sealed
+from compclip.core.identity import digests
 from tests.core.processes import run_at_once
 
 

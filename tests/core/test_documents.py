@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from compclip.core.documents import decode, no_such, parse_json, parse_yaml
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.core.records import read_records
+from compclip.core.reading.documents import decode, no_such, parse_json, parse_yaml
+from compclip.core.reading.records import read_records
 from compclip.divergence.samples import read_lines
-from compclip.io import read_json
 
 # Aliases of aliases, which are not followed again and again.
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))

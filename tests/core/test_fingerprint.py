@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from compclip.core import fingerprint as module
 from compclip.core.errors import UserError
-from compclip.core.fingerprint import fingerprint
+from compclip.core.identity import fingerprint as module
+from compclip.core.identity.fingerprint import fingerprint
 
 HOUR = 3600 * 10**9  # ns
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core.normal import INVISIBLE, normalize, tidy_id
+from compclip.core.reading.normal import INVISIBLE, normalize, tidy_id
 
 # Ways to hide that a text says `red cup`, by what is counted, and what `red` is in the text as
 # given.

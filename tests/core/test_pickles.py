@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compclip.core.errors import UserError
-from compclip.core.pickles import read_pickle
+from compclip.core.reading.pickles import read_pickle
 from tests.specs import evaluated
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -10,9 +10,15 @@ import pytest
 from PIL import ExifTags, Image, PngImagePlugin
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.pictures import BrokenImage, check_image, image_size, keep_as_shown, read_rgb
+from compclip.core.identity.code import ROOT
+from compclip.core.reading.pictures import (
+    BrokenImage,
+    check_image,
+    image_size,
+    keep_as_shown,
+    read_rgb,
+)
 from tests.core.picture_files import (
     EXCHANGED,
     FIELDS,
@@ -358,7 +364,7 @@ def test_a_kept_image_is_the_same_for_every_program(
 
 # Modules that open images themselves, with the reason.
 OPENERS = {
-    "compclip/core/pictures.py": "reads images",
+    "compclip/core/reading/pictures.py": "reads images",
     "compclip/generate/generators/diffusers.py": "counts black images among the PNGs that it has "
     "just written",
 }

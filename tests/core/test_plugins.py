@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compclip.core import plugins
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import plugins
 from compclip.dataset import source, sources
 from compclip.dataset.source import DatasetSource, load_source
 from compclip.generate import generator, generators
@@ -32,7 +32,7 @@ def generate(settings, prompts, context):
     return None
 """
 SOURCE = """
-from compclip.core.section import Section
+from compclip.core.settings.section import Section
 class Settings(Section):
     pass
 def load(settings, *, seed, limit, folder, cache):

@@ -20,10 +20,10 @@ from compclip.clip.config import ModelConfig
 from compclip.clip.device import settled
 from compclip.clip.model import build, load_judge, save_judge
 from compclip.core import limits
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.pictures import BrokenImage, read_rgb
-from compclip.core.records import read_records
+from compclip.core.identity.code import ROOT
+from compclip.core.reading.pictures import BrokenImage, read_rgb
+from compclip.core.reading.records import read_records
 from compclip.split import choose_draw as module
 from compclip.split.choose_draw import TrialData, choose_draw
 from compclip.split.composition import Lexicons, Stream
@@ -50,7 +50,7 @@ ALLOWED = {
     # A broken torchvision is replaced by one that works.
     "compclip/clip/vision.py": {"del sys.modules"},
     # Commands, whose process is their own.
-    "compclip/core/cli.py": {
+    "compclip/core/settings/cli.py": {
         "logging.raiseExceptions",
         "warnings.filterwarnings",
         "log.setLevel",
@@ -61,7 +61,7 @@ ALLOWED = {
         "signal.signal",
     },
     # A limit of the process for one row, which is set back.
-    "compclip/core/records.py": {"csv.field_size_limit"},
+    "compclip/core/reading/records.py": {"csv.field_size_limit"},
     # Processes of a training, which torchrun starts.
     "compclip/judge/parallel.py": {"torch.cuda.set_device", "log.addFilter"},
     # The generator's own job; its libraries would log to the screen.

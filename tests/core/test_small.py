@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core import plugins, seeds
+from compclip.core import seeds
 from compclip.core.errors import UserError
 from compclip.core.progress import Progress, track
+from compclip.core.settings import plugins
 
 KEYS = st.lists(st.one_of(st.text(max_size=4), st.integers(0, 99)), max_size=3)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from compclip.core.pictures import keep_as_shown, read_rgb
+from compclip.core.reading.pictures import keep_as_shown, read_rgb
 from tests.core.picture_files import (
     EXCHANGED,
     FIELDS,

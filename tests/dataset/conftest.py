@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from compclip.core.fingerprint import fingerprint
+from compclip.core.identity.fingerprint import fingerprint
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import table
 from tests.loopback import Handler, serving

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from compclip.core import limits
-from compclip.core.disk import check_space, size_text
+from compclip.core.artifacts.disk import check_space, size_text
 from compclip.core.errors import UserError
-from compclip.core.records import _arrow_batches
+from compclip.core.reading.records import _arrow_batches
 from compclip.dataset.archive import contents, unpack
 from compclip.dataset.download import RETRIES, FilePlace, fetch, google_drive, place_of
 from compclip.dataset.sources.cub import Settings

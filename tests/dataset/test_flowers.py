@@ -7,11 +7,12 @@ import pytest
 from scipy.io import savemat
 
 from compclip.core import tables
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.dataset.download import FilePlace
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import flowers
-from compclip.io import read_json, read_table
 from tests.dataset.conftest import Site, flowers_files, jpeg, load_job, tar
 from workflow_scripts.dataset import load_dataset
 

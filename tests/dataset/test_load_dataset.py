@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from compclip.core import tables
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
-from compclip.core.pictures import image_size, read_rgb
+from compclip.core.reading.pictures import image_size, read_rgb
 from compclip.dataset.load_dataset import check_boxes, check_captions, check_image_files, turned_box
 from compclip.dataset.source import BOX, spread_over_classes
 from compclip.dataset.sources import table
-from compclip.io import read_json, read_table
 from tests.core.picture_files import FIELDS, saved, turned
 from tests.dataset.conftest import jpeg, load_job
 from tests.dataset.test_table import write

@@ -14,11 +14,12 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
-from compclip.core.records import record_blocks
+from compclip.core.reading.records import record_blocks
 from compclip.core.tables import CAPTIONS, IMAGES
 from compclip.dataset.sources.table import Settings
-from compclip.io import read_json, read_table
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from compclip.core.cli import parse
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
+from compclip.core.settings.cli import parse
 from compclip.divergence import measure as step
 from compclip.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
 from compclip.divergence.measure import measure, random_baseline

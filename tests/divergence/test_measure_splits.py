@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from compclip.divergence.chernoff import divergence, divergences
 from compclip.divergence.measure_splits import by_pairs, distributions, random_sides
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import collect_bags
 from compclip.divergence.subgraphs import Forest, find_subgraphs
-from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.project import Project

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from compclip.core import tables
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.generate.generator import load_kind
-from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
 from tests.split.worlds import images_table
 from workflow_scripts.generate import generate_images

@@ -16,7 +16,7 @@ from PIL import Image
 
 from compclip.clip.vision import import_torchvision
 from compclip.core.errors import UserError
-from compclip.core.fingerprint import fingerprint
+from compclip.core.identity.fingerprint import fingerprint
 from compclip.generate.generators import diffusers as kind
 from tests.accelerator import accelerator
 from tests.generate.conftest import HOME, Place, make_prompts

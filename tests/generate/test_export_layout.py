@@ -14,10 +14,11 @@ import pytest
 from PIL import Image
 
 from compclip.core import tables
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.generate.export_layout import SAMPLER_BATCH, export_layout, model_words
-from compclip.io import read_json, read_table
 from compclip.split.make_prompts import MATCHED_DRAWS
 from tests.generate.conftest import Place, picture
 from tests.project import Project

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image
 
 from compclip.core.errors import UserError
-from compclip.core.pictures import read_rgb
+from compclip.core.reading.pictures import read_rgb
 from compclip.generate.config import Generator
 from compclip.generate.generators import folder
-from compclip.io import write_manifest
+from compclip.generate.write_manifest import write_manifest
 from tests.core.picture_files import EXCHANGED, FIELDS, saved, turned
 from tests.generate.conftest import HOME, Place, make_prompts, picture
 from tests.specs.evaluated import refused

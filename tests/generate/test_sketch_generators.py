@@ -8,14 +8,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from compclip.core import plugins, seeds, tables
+from compclip.core import seeds, tables
+from compclip.core.artifacts.parquet import check_table, read_table
+from compclip.core.settings import plugins
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene, draw_scene, make_world
 from compclip.generate import sketching
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import Context, Generated
 from compclip.generate.generators import blind, faithful, memorizer, unbound
 from compclip.generate.sketching import Statement, prompt_statements
-from compclip.io import check_table, read_table
 from tests.project import COMPOSITION, DATASET, Project
 
 World = tuple[dict[str, pd.DataFrame], pd.DataFrame]

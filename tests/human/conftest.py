@@ -15,9 +15,10 @@ import pandas as pd
 import pytest
 
 from compclip.core import tables
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.human.config import Sampling
 from compclip.human.tasks import KINDS, read_tasks
-from compclip.io import read_json, read_table, write_table
 from tests.project import COMPOSITION, DATASET, GENERATORS, Project
 from tests.scripts import job
 from workflow_scripts.human import sample_tasks

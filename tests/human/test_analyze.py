@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
 from compclip.human.answers import collect
 from compclip.human.correlation import answer_correlations, correlate_entries, run_scores
 from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
 from compclip.human.tasks import KINDS, TASKS, prompt_key
-from compclip.io import read_json
 from tests.human.conftest import COLUMNS, Study, simulate, written
 from tests.scripts import job
 from workflow_scripts.human import analyze

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.tables import PAIRS, PROMPTS, SWAPPED
 from compclip.human.entries import make_trials
 from compclip.human.pictures import TILES, broken, read_picture
 from compclip.human.sample_tasks import allot, in_turns
 from compclip.human.tasks import ALL_KINDS, KINDS, shown_columns
-from compclip.io import read_json, read_table
 from compclip.plot.page import render
 from compclip.text.lexicon import load_lexicon
 from tests.conftest import ROOT

@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from compclip.core import tables
-from compclip.io import read_table, write_table
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.judge.config import Training
 from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
 from tests.scripts import job

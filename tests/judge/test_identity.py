@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compclip.clip.embed import encoding_code
-from compclip.core import code
+from compclip.core.identity import code
 from compclip.judge import train_judge, training
 from compclip.judge.config import Training
 from tests.core.test_code import forget

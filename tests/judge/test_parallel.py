@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from compclip.clip.device import find_device
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.judge.parallel import Group, own_device, synchronise_norms
 from tests.judge import two_processes
 

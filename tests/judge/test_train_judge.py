@@ -21,8 +21,8 @@ from compclip.clip.device import check_precision
 from compclip.clip.model import build, judge_hash, load_judge, read_judge
 from compclip.clip.sources import find_model
 from compclip.clip.vision import open_clip
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.io import read_json
 from compclip.judge import checkpoint, training
 from compclip.judge.config import JudgeConfig
 from compclip.judge.training import clip_loss, in_batch_accuracy, rate

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workflow_scripts.inputs
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS
-from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs import extract_pairs as library
 from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words

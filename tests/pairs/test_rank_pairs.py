@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.parquet import check_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, PAIRS, RANKING
-from compclip.io import check_table, write_table
 from compclip.pairs import config
 from compclip.pairs.draft_nouns import DraftNouns, draft, main
 from compclip.pairs.rank_pairs import rank_pairs

@@ -5,7 +5,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compclip.core.normal import Normalized, normalize
+from compclip.core.reading.normal import Normalized, normalize
 from compclip.pairs.engine import decode_tree
 from compclip.pairs.tree import Tree
 from compclip.text.language import installed_name

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from compclip.core.cli import run
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.settings.cli import run
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import read_table, write_manifest
+from compclip.generate.write_manifest import write_manifest
 from compclip.release import submit
 from compclip.release.released import Release, open_release
 from compclip.score.config import Scoring

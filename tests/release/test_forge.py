@@ -15,8 +15,8 @@ from benchmarks.forge import (
     model_fields,
     try_releases,
 )
+from compclip.core.artifacts.files import read_json, write_text
 from compclip.core.errors import UserError
-from compclip.io import read_json, write_text
 from compclip.release.models import Contents
 from compclip.release.released import Release
 from compclip.release.submission import Submission, read_submission

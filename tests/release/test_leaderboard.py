@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from compclip.core.cli import run
-from compclip.io import read_json, write_json
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.settings.cli import run
 from compclip.release import leaderboard, verify
 from compclip.release.leaderboard import lines_of
 from compclip.release.released import Release

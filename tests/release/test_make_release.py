@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from benchmarks import forge
-from compclip.core.digests import digests, sha256
+from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import UserError, one_line
-from compclip.io import read_json, write_json
+from compclip.core.identity.digests import digests, sha256
 from compclip.release.released import RELEASE_FILE, Release, open_release
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.release.conftest import write_release

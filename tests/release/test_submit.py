@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import read_json
+from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import read_json
 from compclip.release.released import Release
 from compclip.release.submission import look, read_submission
 from compclip.report.measures import MEASURES

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.core.cli import run
+from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import UserError
-from compclip.io import read_json, write_json
+from compclip.core.settings.cli import run
 from compclip.release import leaderboard, verify
 from compclip.release.released import RELEASE_FILE, Release
 from compclip.release.submission import SubmittedScores, figures_of, read_submission

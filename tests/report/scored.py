@@ -5,8 +5,8 @@ captions.
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.tables import DIVERGENCE, TESTS
-from compclip.io import empty_table
 from compclip.report.composed import Anchors
 from compclip.report.make_table import Composition, Tables, make_table
 from compclip.report.table import Scored

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from compclip.core.code import ROOT
+from compclip.core.artifacts.parquet import write_table
+from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import write_table
 from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
 

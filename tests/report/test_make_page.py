@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from compclip.core import tables
-from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCORES, TESTS
-from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.report import readable, verdicts
 from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core.cli import parse
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
+from compclip.core.settings.cli import parse
 from compclip.core.tables import CAPTIONS, SCORES, SWAPPED
-from compclip.io import read_json, read_table
 from compclip.score import aggregate
 from compclip.split.export import data_dict
 from compclip.stats import r_precision as precision

@@ -15,8 +15,8 @@ from compclip.clip.embed import (
     merge_equal,
     similarities,
 )
-from compclip.core.cache import Cache
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache
 from tests.score.world import FakeJudge
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.core.heldout import matched_pairs
-from compclip.io import write_json
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.heldout import matched_pairs
 from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import Numbered
 from compclip.score.health import Health

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.io import read_json
 from compclip.score.entries import EntrySet
 from compclip.score.score_oracle import Oracle, fraction_true, scenes_of_entries
 from compclip.stats.r_precision import expected_top1

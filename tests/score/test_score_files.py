@@ -8,9 +8,9 @@ import pytest
 import compclip
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
-from compclip.core.cli import parse
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
+from compclip.core.settings.cli import parse
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
 from compclip.score.score_files import ScoreFiles, as_line, main

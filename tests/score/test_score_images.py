@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from compclip.clip.tokens import WordTokenizer
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
-from compclip.core.inputs import AS_TEXT
+from compclip.core.settings.arguments import AS_TEXT
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
-from compclip.io import read_json, read_table, write_table
 from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, number_set
 from compclip.score.score_images import score_with_judge

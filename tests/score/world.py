@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from compclip.core import tables
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import empty_table, write_table
 from compclip.core.seeds import derive_seed
-from compclip.io import empty_table, write_json, write_table
 from compclip.score.config import Scoring
 from tests.scripts import job
 from tests.split.worlds import images_table

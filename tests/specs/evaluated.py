@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from compclip.clip.embed import Embedder
-from compclip.core.cache import Cache
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache
 from tests.score.world import FakeJudge
 
 TINY = {

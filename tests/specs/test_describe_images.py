@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.dataset.sketch.description import SHORT
-from compclip.io import read_json, read_table
 from compclip.plot.page import title_and_description
 from compclip.plot.table_view import TableCell
 from compclip.specs import describe_images as library

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.intrinsic import intrinsic, measure_gains, read_steps, score_captions
 from tests.project import Project

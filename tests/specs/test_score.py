@@ -20,9 +20,9 @@ from compclip.clip import tokens
 from compclip.clip.embed import Embedder
 from compclip.clip.model import Judge, load_judge
 from compclip.clip.vision import import_torchvision
-from compclip.core import cli
-from compclip.core.cache import Cache
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import Cache
+from compclip.core.settings import cli
 from compclip.specs import score as step
 from compclip.specs.loss import Margin, specs_loss
 from compclip.specs.measure import cosine, specs_score

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from compclip.clip import tokens
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import Built, build, construct, load_judge
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from compclip.specs.stretch import stretch, stretch_positions, write_judge
 from tests.clip.conftest import SIGLIP, VIT, clip_folder
 from tests.scripts import job

@@ -18,9 +18,9 @@ from compclip.clip.device import settle
 from compclip.clip.model import Judge, construct, load_judge
 from compclip.clip.pixels import Preprocess
 from compclip.clip.tokens import find_cut, get_tokenizer, tokenize
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.io import read_json
 from compclip.judge import checkpoint
 from compclip.specs import train_specs as library
 from compclip.specs.config import SpecsTraining

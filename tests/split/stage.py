@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import CAPTIONS, PAIRS
-from compclip.io import read_table, write_json, write_table
 from compclip.pairs.counts import PairCounts
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.scripts import job

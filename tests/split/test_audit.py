@@ -9,14 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compclip.core.code import reached
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.heldout import pair_names
+from compclip.core.artifacts.parquet import empty_table
 from compclip.core.errors import UserError
-from compclip.core.heldout import pair_names
+from compclip.core.identity.code import reached
 from compclip.core.seeds import rng
 from compclip.core.tables import PAIRS, SWAPPED
 from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.world import Dice, draw_scene, make_world
-from compclip.io import empty_table, write_json
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit

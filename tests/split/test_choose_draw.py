@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from compclip.core.code import ROOT
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.heldout import FEW_PAIRS, PAPER_RULE
 from compclip.core.errors import UserError
-from compclip.core.heldout import FEW_PAIRS, PAPER_RULE
+from compclip.core.identity.code import ROOT
 from compclip.core.tables import PROMPTS, TESTS
-from compclip.io import read_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs

@@ -5,9 +5,9 @@ sees it by itself.
 import pandas as pd
 import pytest
 
-from compclip.core.inputs import as_captions, text_fault
+from compclip.core.artifacts.parquet import empty_table
+from compclip.core.settings.arguments import as_captions, text_fault
 from compclip.core.tables import PAIRS, SWAPPED
-from compclip.io import empty_table
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.artifacts.files import json_lines, read_json
+from compclip.core.artifacts.heldout import matched_pairs, pair_names
+from compclip.core.artifacts.parquet import check_table, read_table, write_table
 from compclip.core.errors import UserError
-from compclip.core.heldout import matched_pairs, pair_names
 from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS, is_further
-from compclip.io import check_table, json_lines, read_json, read_table, write_table
 from compclip.split.composition import Stream
 from compclip.split.judged import judge_images, judged_images
 from compclip.split.make_prompts import MATCHED_DRAWS, count_prompts, make_prompts

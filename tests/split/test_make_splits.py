@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from compclip.core.artifacts.heldout import pair_names
+from compclip.core.artifacts.parquet import check_table, empty_table
 from compclip.core.errors import UserError
-from compclip.core.heldout import pair_names
 from compclip.core.tables import DIVISION, SPLIT, SWAPPED
 from compclip.divergence.measure import measure
 from compclip.divergence.pair_samples import pair_samples
-from compclip.io import check_table, empty_table
 from compclip.split import divide_images
 from compclip.split.audit import audit, unused_images
 from compclip.split.composition import Stream

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compclip.core.heldout import pair_names
+from compclip.core.artifacts.heldout import pair_names
+from compclip.core.artifacts.parquet import check_table, read_table
 from compclip.core.tables import VARIANTS
-from compclip.io import check_table, read_table
 from compclip.split.make_variants import CaptionPrompt, make_variants, variants_of
 from compclip.split.swap_adjectives import Candidate, apply, swap_adjectives
 from compclip.text.lexicon import Lexicon

@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
-from compclip.core.published import PublishedSplit, read_data
+from compclip.core.reading.published_files import PublishedSplit, read_data
 from compclip.core.tables import SPLIT, SWAPPED
-from compclip.io import read_json, read_table
 from compclip.split.published import (
     StatedChange,
     changes_of,

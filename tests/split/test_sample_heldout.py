@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.heldout import heldout_note, pair_names
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
-from compclip.core.heldout import heldout_note, pair_names
 from compclip.core.tables import PAIRS, RANKING, SPLIT
-from compclip.io import read_json, read_table, write_table
 from compclip.split.composition import Stream
 from compclip.split.config import Draw
 from compclip.split.sample_heldout import check_listed, draw_heldout, n_heldout

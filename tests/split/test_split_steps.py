@@ -14,8 +14,9 @@ import pytest
 import compclip.split.export
 import compclip.split.swap_adjectives
 import workflow_scripts.inputs
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.parquet import empty_table, read_table
 from compclip.core.tables import CAPTIONS, RANKING, SPLIT, SWAPPED
-from compclip.io import empty_table, read_json, read_table, write_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs

@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compclip.core.heldout import pair_names
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.heldout import pair_names
+from compclip.core.artifacts.parquet import check_table
 from compclip.core.tables import SWAPPED
-from compclip.io import check_table, read_json
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, swap_adjectives
 from compclip.split.wording import article, cased, contradicts

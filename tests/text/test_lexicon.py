@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compclip.core import code
 from compclip.core.errors import UserError
+from compclip.core.identity import code
 from compclip.text import LEXICONS
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, lexicons_of, load_lexicon, require_distinct

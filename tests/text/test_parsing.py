@@ -16,8 +16,8 @@ import spacy
 from spacy.language import Language
 
 from benchmarks.speed.parse import PARSED_BY
-from compclip.core.cache import key
 from compclip.core.errors import UserError
+from compclip.core.identity.cache import key
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.text import parsing, windows

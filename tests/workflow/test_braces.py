@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS
 from compclip.generate.config import Generator
-from compclip.io import read_table
 from tests.conftest import ROOT
 from tests.graph import jobs
 from tests.project import Project

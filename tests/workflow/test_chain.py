@@ -13,8 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 import workflow_scripts.job
-from compclip.core import cli, code, digests, disk, errors, fingerprint, log, progress
-from compclip.core.code import ROOT, UNDECISIVE
+from compclip.core import errors, log, progress
+from compclip.core.artifacts import disk
+from compclip.core.identity import code, digests, fingerprint
+from compclip.core.identity.code import ROOT, UNDECISIVE
+from compclip.core.settings import cli
 from tests.clip.test_imports import loaded
 from tests.graph import Job, jobs
 from tests.project import SMALL, Project

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
 from workflow_scripts.workflow.check import DRIVE, check_config, check_jobs, report_findings
 from workflow_scripts.workflow.config import load_config
@@ -257,7 +257,8 @@ def test_what_trains_is_no_fault(judge: dict[str, Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["os", "../../evil", "compclip.core.code", "folder.os", "_private", "", "evil:main"]
+    "name",
+    ["os", "../../evil", "compclip.core.identity.code", "folder.os", "_private", "", "evil:main"],
 )
 def test_a_config_names_no_other_module(name: str) -> None:
     """A user's own source or generator is a file in its folder; nothing else is imported."""

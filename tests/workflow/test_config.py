@@ -14,9 +14,9 @@ import pytest
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from compclip.core.cli import Command
 from compclip.core.errors import UserError
-from compclip.core.section import Section, sections_in, types_in
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Section, sections_in, types_in
 from tests.conftest import ROOT
 from workflow_scripts.workflow.config import Config, load_config, read_config
 

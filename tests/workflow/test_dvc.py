@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from tests.project import Project
 from workflow_scripts.stand_in import load_workflow
 

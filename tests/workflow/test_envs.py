@@ -13,7 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from benchmarks.lock import APART, LOCK, lock_text, requirement_groups
-from compclip.core.code import PACKAGE, ROOT, module_file
+from compclip.core.identity.code import PACKAGE, ROOT, module_file
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The packages of the project that runs import.

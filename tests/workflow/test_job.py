@@ -16,9 +16,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from compclip import io
-from compclip.core import digests, tables
-from compclip.core.code import ROOT
+from compclip.core import tables
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.parquet import write_table
+from compclip.core.identity import digests
+from compclip.core.identity.code import ROOT
 from compclip.core.log import log
 from tests.core.test_digests import flip
 from workflow_scripts.job import Job, run_script
@@ -75,11 +77,11 @@ class Named(dict[str, Any]):
 
 
 def make(job: Job) -> None:
-    io.write_table(
+    write_table(
         pd.DataFrame({"image_id": ["a", "b"], "split": "train"}), job.output.table, tables.SPLIT
     )
-    io.write_json({"count": 2}, job.output.summary)
-    with io.atomic_folder(job.output.folder) as folder:
+    write_json({"count": 2}, job.output.summary)
+    with atomic_folder(job.output.folder) as folder:
         (folder / "a.png").write_bytes(bytes(range(256)))
 
 

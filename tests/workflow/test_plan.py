@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
 from compclip.text import lexicon
 from tests.clip.test_imports import loaded
 from tests.project import SMALL

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compclip.core import digests, fingerprint
-from compclip.core.cache import Cache
-from compclip.core.cli import Terminated, ended_by_signals
 from compclip.core.errors import UserError
+from compclip.core.identity import digests, fingerprint
+from compclip.core.identity.cache import Cache
+from compclip.core.settings.cli import Terminated, ended_by_signals
 from compclip.report import readable
 from tests.core.test_digests import flip
 from tests.project import Project

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from compclip.core.code import ROOT
+from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import read_frame
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.runs.join_tables import join_rows

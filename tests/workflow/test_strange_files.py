@@ -16,9 +16,9 @@ import pytest
 from compclip.clip.weights import read_renames
 from compclip.compun.load_compounds import read_list
 from compclip.compun.prompts import read_texts
-from compclip.core import published
+from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.errors import UserError, one_line
-from compclip.core.heldout import read_heldout
+from compclip.core.reading import published_files
 from compclip.dataset.archive import contents
 from compclip.dataset.load_dataset import check_captions
 from compclip.divergence.samples import read_samples
@@ -106,9 +106,9 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),
     "pairs to score": ((".csv",), read_image_texts, {"image": "a.png", "text": "b"}),
     "archive": ((".zip", ".tgz"), contents, {}),
-    "published data": ((".pkl",), published.read_data, {"a": {0: SWAPPED}}),
-    "published split": ((".pkl",), published.read_split, SPLIT),
-    "predictions": ((".pkl",), published.read_predictions, {}),
+    "published data": ((".pkl",), published_files.read_data, {"a": {0: SWAPPED}}),
+    "published split": ((".pkl",), published_files.read_split, SPLIT),
+    "predictions": ((".pkl",), published_files.read_predictions, {}),
 }
 
 

@@ -1,9 +1,10 @@
 """Compute how often each model is right, by prompt, and test the differences."""
 
 from compclip.compun.analyze_choices import analyze_choices
-from compclip.core.rounding import DECIMALS
+from compclip.core.artifacts.files import read_json, write_text
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.tables import CHOICES, COMPOUNDS
-from compclip.io import read_json, read_table, write_text
 from workflow_scripts.job import Job, run_script
 
 

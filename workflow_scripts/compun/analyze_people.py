@@ -1,9 +1,9 @@
 """Compute how often people are right, in total and by compound, and how much they agree."""
 
 from compclip.compun.analyze_people import analyze_people
-from compclip.core.rounding import DECIMALS, json_values
+from compclip.core.artifacts.files import write_json, write_text
+from compclip.core.artifacts.rounding import DECIMALS, json_values
 from compclip.human.tasks import read_tasks
-from compclip.io import write_json, write_text
 from workflow_scripts.job import Job, run_script
 
 

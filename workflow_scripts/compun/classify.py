@@ -4,8 +4,9 @@ from compclip.compun.classify import classify
 from compclip.compun.config import NamedModel
 from compclip.compun.models import Runtime
 from compclip.compun.prompts import read_texts
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
-from compclip.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
 

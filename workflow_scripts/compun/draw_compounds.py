@@ -7,11 +7,12 @@ import pandas as pd
 
 from compclip.compun.config import TRAININGS, Drawn
 from compclip.compun.draw_compounds import SIZE, TrainingPicture, draw_compounds
+from compclip.core.artifacts.files import atomic_folder, write_json, write_text
+from compclip.core.artifacts.parquet import empty_table, write_table
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
 from compclip.dataset.sketch.draw import png
-from compclip.io import atomic_folder, empty_table, write_json, write_table, write_text
 from workflow_scripts.job import Job, run_script
 
 

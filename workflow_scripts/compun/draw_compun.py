@@ -6,7 +6,7 @@ from pathlib import Path
 
 from compclip.compun.draw_compun import draw_compun
 from compclip.compun.shown import read_analysis, text_table
-from compclip.io import write_text
+from compclip.core.artifacts.files import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from workflow_scripts.compun.section import section

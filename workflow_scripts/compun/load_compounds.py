@@ -3,13 +3,14 @@
 import shutil
 
 from compclip.compun.load_compounds import load_compounds
-from compclip.core.disk import check_space
-from compclip.core.pictures import NamesByKind, keep_as_shown
+from compclip.core.artifacts.disk import check_space
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.parquet import write_table
 from compclip.core.progress import track
+from compclip.core.reading.pictures import NamesByKind, keep_as_shown
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.dataset.load_dataset import warn
 from compclip.dataset.source import named_differences
-from compclip.io import atomic_folder, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
 

@@ -1,9 +1,10 @@
 """Make a task for people for each compound, and write the tasks as Label Studio projects."""
 
 from compclip.compun.sample_compun_tasks import sample_compun_tasks
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.human.study import check_counts
-from compclip.io import read_table, write_json
 from workflow_scripts.human.study import write_study
 from workflow_scripts.job import Job, run_script
 

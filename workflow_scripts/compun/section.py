@@ -4,8 +4,9 @@ paper's results.
 
 from compclip.compun import published, shown
 from compclip.compun.analyze_choices import TIED
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
-from compclip.io import read_json, read_table
 from compclip.plot.labels import ALPHA
 from compclip.plot.page import PageSection, show_figures
 from workflow_scripts.layout import Layout

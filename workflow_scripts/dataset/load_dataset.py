@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from compclip.core.fingerprint import check_unchanged, fingerprint
+from compclip.core.artifacts.files import atomic_folder, scratch_folder, write_json
+from compclip.core.artifacts.parquet import write_frame, write_table
+from compclip.core.identity.fingerprint import check_unchanged, fingerprint
 from compclip.core.tables import IMAGES
 from compclip.dataset.load_dataset import Folders, load_dataset
-from compclip.io import atomic_folder, scratch_folder, write_frame, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
 

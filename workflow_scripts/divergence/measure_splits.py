@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.seeds import rng
 from compclip.core.tables import (
     CAPTION_KEY,
@@ -28,7 +30,6 @@ from compclip.divergence.measure_splits import (
     measure_splits,
     search_texts,
 )
-from compclip.io import read_table, write_json, write_table
 from compclip.pairs.engine import Extractor
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.inputs import sample_images

@@ -1,8 +1,8 @@
 """The page's section on divergence: how far the test splits of one composition are from train."""
 
+from compclip.core.artifacts.files import read_json
 from compclip.core.tables import TESTS
 from compclip.divergence.results import divergence_lines, read_divergences
-from compclip.io import read_json
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import PageSection
 from workflow_scripts.layout import Layout

@@ -5,11 +5,12 @@ scenes.
 import os
 from pathlib import Path
 
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.parquet import read_frame, read_table, write_frame, write_table
 from compclip.core.tables import MANIFEST, PROMPTS
 from compclip.generate.config import Generator
 from compclip.generate.generate_images import generate_images
 from compclip.generate.generator import Context
-from compclip.io import atomic_folder, read_frame, read_table, write_frame, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
 

@@ -1,10 +1,10 @@
 """Summarize the answers, and correlate the scores with them."""
 
-from compclip.core.rounding import DECIMALS, json_values
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.rounding import DECIMALS, json_values
 from compclip.human.analyze import analyze
 from compclip.human.correlation import run_scores
 from compclip.human.tasks import read_tasks
-from compclip.io import atomic_folder, write_json
 from workflow_scripts.human.study import read_scores
 from workflow_scripts.job import Job, run_script
 

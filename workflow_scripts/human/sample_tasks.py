@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.heldout import read_heldout
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
-from compclip.core.heldout import read_heldout
+from compclip.core.identity.digests import sha256
 from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SWAPPED
 from compclip.human.config import Sampling
 from compclip.human.entries import entries_of, make_trials, other_captions
 from compclip.human.sample_tasks import sample_tasks
 from compclip.human.study import check_counts
-from compclip.io import read_table, write_json
 from workflow_scripts.human.study import read_scores, write_study
 from workflow_scripts.job import Job, run_script
 

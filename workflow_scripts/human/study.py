@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from compclip.core.cache import key
+from compclip.core.artifacts.files import atomic_folder, write_json, write_text
+from compclip.core.artifacts.parquet import read_table, write_table
+from compclip.core.identity.cache import key
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SCORES, TESTS
 from compclip.human.pictures import encode_picture
 from compclip.human.study import Page, Picture, project_tasks, task_table
 from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
-from compclip.io import atomic_folder, read_table, write_json, write_table, write_text
 from compclip.plot.page import render
 from workflow_scripts.job import Job
 

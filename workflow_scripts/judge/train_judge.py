@@ -7,8 +7,9 @@ import pandas as pd
 from compclip.clip.device import find_device, settle
 from compclip.clip.model import JUDGE_MANIFEST, save_judge
 from compclip.clip.sources import model_name
+from compclip.core.artifacts.files import atomic, write_json
+from compclip.core.artifacts.parquet import read_frame, read_table
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
-from compclip.io import atomic, read_frame, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
 from compclip.judge.train_judge import GPUS_SETTING, describe_training, find_material, train_judge

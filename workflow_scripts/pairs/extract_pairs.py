@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pandas as pd
 
 from compclip.core import limits
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import Images, read_table, write_table
 from compclip.core.errors import require
 from compclip.core.tables import CAPTIONS, PAIRS
-from compclip.io import Images, read_table, write_json, write_table
 from compclip.pairs.counts import PairCounts
 from compclip.pairs.engine import Extractor
 from compclip.pairs.extract_pairs import find_pairs

@@ -1,7 +1,7 @@
 """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
 
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import PAIRS, RANKING
-from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.rank_pairs import rank_pairs
 from workflow_scripts.inputs import image_blocks, read_lexicons

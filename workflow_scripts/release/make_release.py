@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from compclip.clip.embed import items_of, open_embedder
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import IMAGES
-from compclip.io import read_json, read_table
 from compclip.release.config import ReleaseConfig
 from compclip.release.make_release import make_release
 from compclip.release.models import Contents, ReleasedComposition, ReleasedJudge

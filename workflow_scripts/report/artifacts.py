@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import Images, read_table
 from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
-from compclip.io import Images, read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
 from compclip.report.readable import Readable, Results, to_read
 from compclip.report.table import read_score_folder

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.log import log
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import read_table
 from compclip.plot.drawing import save, style
 from compclip.report.draw_scores import draw_composed, draw_loss, draw_pairs, draw_scores
 from compclip.report.rows import of_composition

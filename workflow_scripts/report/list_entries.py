@@ -6,9 +6,9 @@ The data files are scripts, because a page on disk may not read JSON.
 
 import json
 
+from compclip.core.artifacts.files import atomic_folder
 from compclip.core.log import log
 from compclip.core.tables import TESTS
-from compclip.io import atomic_folder
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.report.list_entries import list_entries

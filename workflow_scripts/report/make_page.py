@@ -11,10 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import blocks_of, read_table
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
-from compclip.io import blocks_of, read_json, read_table
 from compclip.plot.examples import ShownExample, choose_examples
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped

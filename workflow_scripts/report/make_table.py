@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.cli import show
-from compclip.core.heldout import matched_pairs, read_heldout
+from compclip.core.artifacts.files import read_json, write_json, write_text
+from compclip.core.artifacts.heldout import matched_pairs, read_heldout
+from compclip.core.artifacts.parquet import read_frame, read_table, write_table
+from compclip.core.settings.cli import show
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, ORACLE, RANKING
 from compclip.divergence.results import read_divergences
-from compclip.io import read_frame, read_json, read_table, write_json, write_table, write_text
 from compclip.report.make_table import (
     Composition,
     Tables,

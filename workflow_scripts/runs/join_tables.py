@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.parquet import read_table, write_frame
 from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS
-from compclip.io import read_table, write_frame, write_text
 from workflow_scripts.job import Job, run_script
 
 # Headings of a run's chapter, by format.

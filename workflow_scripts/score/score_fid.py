@@ -3,7 +3,7 @@ split.
 """
 
 from compclip.clip.device import find_device, settle
-from compclip.io import write_json
+from compclip.core.artifacts.files import write_json
 from compclip.score.config import Balance
 from compclip.score.score_fid import FidSettings, load_inception, score_fid
 from workflow_scripts.inputs import read_tables

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from compclip.clip.embed import Embedder, items_of, open_embedders
-from compclip.core.digests import file_digests
-from compclip.core.heldout import read_heldout
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.heldout import read_heldout
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.identity.digests import file_digests
 from compclip.core.log import log
 from compclip.core.tables import MANIFEST
-from compclip.io import read_json, read_table, write_json
 from compclip.score.adjust import choose_adjustment
 from compclip.score.health import Health
 from compclip.score.measure_health import HealthEntries, health_entries, measure_health

@@ -1,7 +1,7 @@
 """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
 
+from compclip.core.artifacts.parquet import read_frame
 from compclip.core.tables import ORACLE
-from compclip.io import read_frame
 from compclip.score.score_oracle import Oracle, score_oracle
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.score.scores import (

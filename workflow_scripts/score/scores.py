@@ -11,9 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import atomic_folder, write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.log import log
 from compclip.core.tables import MANIFEST, ORACLE, SCORES
-from compclip.io import atomic_folder, read_table, write_json, write_table
 from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.scores import Rules, SetScores

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.page import PageSection
 from compclip.plot.table_view import Line, TableCell

@@ -1,7 +1,7 @@
 """Read the long captions: which are usable, and where their chunks end."""
 
+from compclip.core.artifacts.parquet import write_table
 from compclip.core.tables import CHUNKS
-from compclip.io import write_table
 from compclip.specs.cut_captions import cut_captions
 from compclip.specs.data import read_source
 from compclip.text.language import skip_torch

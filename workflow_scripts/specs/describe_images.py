@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from compclip.core.artifacts.parquet import read_frame, read_table, write_table
 from compclip.core.tables import IMAGES
-from compclip.io import read_frame, read_table, write_table
 from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, describe_images
 from workflow_scripts.job import Job, run_script
 

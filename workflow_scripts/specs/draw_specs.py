@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compclip.io import write_text
+from compclip.core.artifacts.files import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs

@@ -5,7 +5,8 @@ three judges.
 from collections.abc import Iterator
 
 from compclip.clip.embed import Embedder, open_embedder
-from compclip.io import write_frame, write_json
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import write_frame
 from compclip.specs.evaluation import result_head
 from compclip.specs.intrinsic import INTRINSIC_DEFINITION, intrinsic, read_steps
 from workflow_scripts.job import Job, run_script

@@ -4,7 +4,7 @@ judges.
 
 import pandas as pd
 
-from compclip.io import read_json
+from compclip.core.artifacts.files import read_json
 from compclip.plot.page import PageSection, show_figures
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import measure_lines

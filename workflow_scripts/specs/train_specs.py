@@ -11,12 +11,13 @@ from compclip.clip.device import check_precision, find_device, is_gpu, settle
 from compclip.clip.model import Judge, judge_hash, read_judge
 from compclip.clip.pixels import Preprocess
 from compclip.clip.tokens import say_cut
-from compclip.core.cache import key
-from compclip.core.code import code_hash
-from compclip.core.digests import sha256
+from compclip.core.artifacts.files import write_text
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.identity.cache import key
+from compclip.core.identity.code import code_hash
+from compclip.core.identity.digests import sha256
 from compclip.core.log import log
 from compclip.core.tables import CHUNKS
-from compclip.io import read_table, write_text
 from compclip.judge.parallel import Group, joined, own_device
 from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExamples

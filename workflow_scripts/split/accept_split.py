@@ -4,9 +4,9 @@ This is a separate step, because Snakemake deletes the outputs of failed steps, 
 remain.
 """
 
+from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.io import read_json, write_json
 from compclip.split.audit import in_words
 from workflow_scripts.job import Job, run_script
 

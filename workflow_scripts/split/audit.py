@@ -5,8 +5,9 @@ pairs.
 from collections.abc import Collection
 from typing import Any
 
-from compclip.core.heldout import read_heldout
-from compclip.io import read_frame, read_json, write_json
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.heldout import read_heldout
+from compclip.core.artifacts.parquet import read_frame
 from compclip.split.audit import audit_block, join_audits, unused_images
 from compclip.split.composition import Lexicons
 from workflow_scripts.inputs import image_blocks, read_json_lists, read_lexicons, read_tables

@@ -1,7 +1,8 @@
 """Divide the images so that train and test diverge in pairs, but little in words."""
 
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING
-from compclip.io import read_table, write_json, write_table
 from compclip.split.config import Divergence
 from compclip.split.divide_images import divide_images
 from workflow_scripts.job import Job, run_script

@@ -1,7 +1,7 @@
 """Write the published formats, and the train list for people who train generators."""
 
-from compclip.core.heldout import read_heldout
-from compclip.io import atomic_folder
+from compclip.core.artifacts.files import atomic_folder
+from compclip.core.artifacts.heldout import read_heldout
 from compclip.split.export import export
 from workflow_scripts.inputs import read_blocks
 from workflow_scripts.job import Job, run_script

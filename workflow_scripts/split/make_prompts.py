@@ -5,9 +5,10 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from compclip.core.artifacts.files import atomic, json_lines, read_json, write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.log import log
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS, is_further
-from compclip.io import atomic, json_lines, read_json, read_table, write_json, write_table
 from compclip.split.composition import Stream
 from compclip.split.judged import judged_images
 from compclip.split.make_prompts import (

@@ -6,9 +6,10 @@ A shard finds the contested captions, which takes most of the time.
 
 from typing import Any
 
-from compclip.core.heldout import read_heldout
+from compclip.core.artifacts.files import atomic, write_json
+from compclip.core.artifacts.heldout import read_heldout
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import DIVISION, RANKING, SPLIT, in_blocks
-from compclip.io import atomic, read_table, write_json, write_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.make_splits import contested_captions, make_splits
 from compclip.split.reading import reader_of

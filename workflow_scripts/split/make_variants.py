@@ -8,8 +8,9 @@ from itertools import product
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.tables import RANKING, TESTS, VARIANTS
-from compclip.io import read_json, read_table, write_json, write_table
 from compclip.split.make_variants import VariantCounts, VariantWords, summarize_variants, vary
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script

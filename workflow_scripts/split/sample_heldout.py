@@ -4,9 +4,10 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import write_json
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.seeds import rng
 from compclip.core.tables import DIVISION, PAIRS, RANKING, Blocks
-from compclip.io import read_table, write_json
 from compclip.split.choose_draw import TrialData, choose_draw, draws_of
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.config import Draw, DrawConfig

@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.heldout import heldout_note, pair_names
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.heldout import heldout_note, pair_names
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.seeds import rng
 from compclip.core.tables import (
     CAPTION_KEY,
@@ -19,7 +21,6 @@ from compclip.core.tables import (
     SPLITS,
     SWAPPED,
 )
-from compclip.io import read_json, read_table
 from compclip.plot.examples import choose_rows, swapped_segments
 from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
 from compclip.plot.page import PageSection

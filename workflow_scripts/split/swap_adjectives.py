@@ -10,10 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.heldout import read_heldout
-from compclip.core.published import read_data
+from compclip.core.artifacts.files import read_json, write_json
+from compclip.core.artifacts.heldout import read_heldout
+from compclip.core.artifacts.parquet import read_table, write_table
+from compclip.core.reading.published_files import read_data
 from compclip.core.tables import OFFERS, SPLIT, SWAPPED
-from compclip.io import read_json, read_table, write_json, write_table
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.published import take_swaps
 from compclip.split.swap_adjectives import (

@@ -30,19 +30,19 @@ from compclip.clip.config import (
     model_file,
 )
 from compclip.compun.config import CompunConfig
-from compclip.core import cli
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.core.documents import nearest, no_such
+from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError, require
-from compclip.core.hub import check_hub_file
+from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN, log
-from compclip.core.pictures import SUFFIXES
+from compclip.core.reading.documents import nearest, no_such
+from compclip.core.reading.hub import check_hub_file
+from compclip.core.reading.pictures import SUFFIXES
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
-from compclip.io import read_table
 from compclip.judge.config import Training
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct

@@ -14,10 +14,10 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from pydantic_core import ErrorDetails
 
 from compclip.compun.config import CompunConfig
-from compclip.core.code import ROOT
-from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.section import (
+from compclip.core.identity.code import ROOT
+from compclip.core.reading.documents import decode, nearest, no_such, parse_yaml
+from compclip.core.settings.section import (
     COMPOSITION_FIELD,
     NAME,
     NAME_RULE,

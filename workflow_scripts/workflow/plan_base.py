@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from compclip.core.code import ROOT
-from compclip.core.fingerprint import fingerprint
-from compclip.core.section import COMPOSITION_FIELD
+from compclip.core.identity.code import ROOT
+from compclip.core.identity.fingerprint import fingerprint
+from compclip.core.settings.section import COMPOSITION_FIELD
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
 from compclip.text.lexicon import SHARED, lexicons_of

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal
 
-from compclip.core.code import code_hash
-from compclip.core.section import COMPOSITION_FIELD
+from compclip.core.identity.code import code_hash
+from compclip.core.settings.section import COMPOSITION_FIELD
 from compclip.dataset.source import SOURCES, load_source
 from compclip.generate.generator import GENERATOR_KINDS
 from compclip.judge.config import Training

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from compclip.core import cli, plugins
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
-from compclip.core.section import sections_in
+from compclip.core.artifacts.files import write_text
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli, plugins
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import sections_in
 from compclip.generate.generator import GENERATOR_KINDS, load_kind
-from compclip.io import write_text
 from workflow_scripts.workflow.config import Config
 
 PAGE = ROOT / "docs" / "config.md"

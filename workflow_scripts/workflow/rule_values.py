@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from compclip.core.code import ROOT, code_hash
+from compclip.core.identity.code import ROOT, code_hash
 
 
 class Wildcards(Protocol):

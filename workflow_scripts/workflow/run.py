@@ -16,10 +16,11 @@ import psutil  # of Snakemake
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.core import cli, digests
-from compclip.core.cli import Command, Terminated
-from compclip.core.code import ROOT
 from compclip.core.errors import require
+from compclip.core.identity import digests
+from compclip.core.identity.code import ROOT
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command, Terminated
 from workflow_scripts.workflow.check import check_writable, report_findings
 from workflow_scripts.workflow.config import read_config, runs_of
 from workflow_scripts.workflow.screen import LOCKED, UNLOCK

@@ -16,8 +16,8 @@ from datetime import timedelta
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from compclip.core.cli import last_logged
-from compclip.core.code import ROOT
+from compclip.core.identity.code import ROOT
+from compclip.core.settings.cli import last_logged
 
 # killed by the kernel, or aborted by the C library for lack of memory
 KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")

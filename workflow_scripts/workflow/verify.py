@@ -12,12 +12,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from compclip.core import cli, digests
-from compclip.core.cli import Command
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
-from compclip.core.fingerprint import REREAD
+from compclip.core.identity import digests
+from compclip.core.identity.code import ROOT
+from compclip.core.identity.fingerprint import REREAD
 from compclip.core.progress import track
+from compclip.core.settings import cli
+from compclip.core.settings.cli import Command
 from workflow_scripts.workflow.config import Config, read_config, runs_of
 from workflow_scripts.workflow.run import check_alone
 

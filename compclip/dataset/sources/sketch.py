@@ -14,7 +14,7 @@ from pydantic import Field
 
 from compclip.core import seeds
 from compclip.core.progress import track
-from compclip.core.section import Count, Section
+from compclip.core.settings.section import Count, Section
 from compclip.dataset.sketch.captions import SketchCaption, caption_scene
 from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import (

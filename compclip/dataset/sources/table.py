@@ -18,18 +18,19 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.disk import check_space
-from compclip.core.documents import no_such
+from compclip.core.artifacts.disk import check_space
+from compclip.core.artifacts.files import safe_id
+from compclip.core.artifacts.parquet import blocks_of, read_frame, write_table
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
-from compclip.core.normal import tidy_id
-from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
-from compclip.core.records import Records, is_count, record_blocks
-from compclip.core.section import Section
+from compclip.core.reading.documents import no_such
+from compclip.core.reading.normal import tidy_id
+from compclip.core.reading.pictures import SUFFIXES
+from compclip.core.reading.records import Records, is_count, record_blocks
+from compclip.core.settings.section import Section
 from compclip.core.tables import CAPTIONS, Column, Schema, text
 from compclip.dataset.source import Loaded, named, spread_over_classes
-from compclip.io import blocks_of, read_frame, safe_id, write_table
 
 TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
 # Column names in the metadata of folders of images and in common data sets.

@@ -17,19 +17,19 @@ import pandas as pd
 from PIL import Image
 from pydantic import Field
 
-from compclip.core.cache import Cache, key
-from compclip.core.code import code_hash
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError, require
-from compclip.core.fingerprint import fingerprint as fingerprint_of
-from compclip.core.foreign import refuse_code
-from compclip.core.hub import hub
+from compclip.core.identity.cache import Cache, key
+from compclip.core.identity.code import code_hash
+from compclip.core.identity.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.section import Count, Section
+from compclip.core.reading.hub import hub
+from compclip.core.reading.model_folders import refuse_code
 from compclip.core.seeds import derive_seed
+from compclip.core.settings.section import Count, Section
 from compclip.dataset.source import named
 from compclip.generate.generator import Context, Generated, manifest
-from compclip.io import read_json
 
 Pixels = Annotated[int, Field(gt=0, le=100_000)]
 ABOUT = "a text-to-image pipeline"

@@ -19,20 +19,20 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from compclip.core.digests import sha256
-from compclip.core.disk import check_space
+from compclip.core.artifacts.disk import check_space
 from compclip.core.errors import UserError, require
-from compclip.core.fingerprint import fingerprint as fingerprint_of
+from compclip.core.identity.digests import sha256
+from compclip.core.identity.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
-from compclip.core.normal import normalize, tidy_id
-from compclip.core.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
 from compclip.core.progress import track
-from compclip.core.records import read_records
-from compclip.core.section import Section
+from compclip.core.reading.normal import normalize, tidy_id
+from compclip.core.reading.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
+from compclip.core.reading.records import read_records
+from compclip.core.settings.section import Section
 from compclip.dataset.load_dataset import warn
 from compclip.dataset.source import named, named_differences
 from compclip.generate.generator import KEYS, Context, Generated
-from compclip.io import MANIFEST_NAME
+from compclip.generate.write_manifest import MANIFEST_NAME
 
 ABOUT = "images from a folder"
 # Fraction of images that may equal the image of a different text, for example if all are black.

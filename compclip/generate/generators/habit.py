@@ -13,7 +13,7 @@ from itertools import chain
 import pandas as pd
 
 from compclip.core import seeds
-from compclip.core.heldout import split_pair
+from compclip.core.artifacts.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings, manifest
 
 ABOUT = "photographs of the noun with a usual adjective"

@@ -7,7 +7,7 @@ rest of the caption, so only its adjective accuracy is a reference.
 
 import pandas as pd
 
-from compclip.core.heldout import split_pair
+from compclip.core.artifacts.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings
 from compclip.generate.generators.habit import draw_images, with_images
 

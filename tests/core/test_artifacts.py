@@ -22,11 +22,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from compclip import io
 from compclip.core import tables
+from compclip.core.artifacts import parquet
+from compclip.core.artifacts.files import (
+    atomic,
+    atomic_folder,
+    read_json,
+    safe_id,
+    write_json,
+    write_text,
+)
+from compclip.core.artifacts.parquet import (
+    empty_table,
+    image_ids,
+    read_table,
+    write_frame,
+    write_table,
+)
+from compclip.core.artifacts.sealed import sealed
 from compclip.core.errors import UserError
-from compclip.core.records import check_expansion
-from compclip.core.sealed import sealed
+from compclip.core.reading.records import check_expansion
+from compclip.generate.write_manifest import write_manifest
 from tests.core.processes import small_files_only
 
 SPLITS = pd.DataFrame(
@@ -37,7 +53,7 @@ SPLITS = pd.DataFrame(
 @given(st.text(max_size=30))
 def test_a_safe_id_stays_in_its_folder(image_id: str) -> None:
     try:
-        io.safe_id(image_id)
+        safe_id(image_id)
     except UserError as error:
         assert "\n" not in str(error)
         return
@@ -53,9 +69,9 @@ def test_a_safe_id_stays_in_its_folder(image_id: str) -> None:
 )
 def test_ids_that_climb_are_refused(bad: str) -> None:
     with pytest.raises(UserError, match="image_id"):
-        io.safe_id(bad)
+        safe_id(bad)
     for good in ("7", "007", "182.Yellow_Warbler/Yellow_Warbler_0026_176337", "...", "é", "a b"):
-        assert io.safe_id(good) == good
+        assert safe_id(good) == good
 
 
 def test_a_pipe_or_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
@@ -67,8 +83,8 @@ def test_a_pipe_or_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
         (".", "is a folder"),
     ]:
         with pytest.raises(UserError, match=fault):
-            io.write_text("a", tmp_path / path)
-    with pytest.raises(UserError, match="not a folder"), io.atomic_folder(tmp_path / "pipe"):
+            write_text("a", tmp_path / path)
+    with pytest.raises(UserError, match="not a folder"), atomic_folder(tmp_path / "pipe"):
         pass
     assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link"}
@@ -77,40 +93,40 @@ def test_a_pipe_or_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
 def test_a_file_is_not_a_folder_to_write_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file: not a folder"):
-        io.write_text("a", tmp_path / "file" / "deep" / "a.txt")
+        write_text("a", tmp_path / "file" / "deep" / "a.txt")
     with pytest.raises(UserError, match="file: not a folder"):
-        io.write_manifest(
+        write_manifest(
             tmp_path / "file", pd.DataFrame({"file_name": ["a.png"], "text": ["a red bill"]})
         )
 
 
 def test_a_failed_write_leaves_the_old_file_or_folder(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    io.write_json({"a": 1}, path)
-    with pytest.raises(ValueError), io.atomic(path) as temporary:
+    write_json({"a": 1}, path)
+    with pytest.raises(ValueError), atomic(path) as temporary:
         temporary.write_text("half")
         raise ValueError
-    assert io.read_json(path) == {"a": 1}
+    assert read_json(path) == {"a": 1}
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError):
-        io.write_json({"a": float("nan")}, path)
-    assert io.read_json(path) == {"a": 1}
+        write_json({"a": float("nan")}, path)
+    assert read_json(path) == {"a": 1}
     path.unlink()
     path = tmp_path / "images"
-    with io.atomic_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "old").write_text("")
-    with pytest.raises(ValueError), io.atomic_folder(path) as folder:
+    with pytest.raises(ValueError), atomic_folder(path) as folder:
         (folder / "new").write_text("")
         raise ValueError
     assert [p.name for p in path.iterdir()] == ["old"]
-    with io.atomic_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "new").write_text("")
     assert [p.name for p in path.iterdir()] == ["new"]
     assert list(tmp_path.iterdir()) == [path]
 
 
 def _write_and_wait(folder: Path) -> None:
-    with io.atomic_folder(folder / "images") as images, io.atomic(folder / "a.json") as temporary:
+    with atomic_folder(folder / "images") as images, atomic(folder / "a.json") as temporary:
         (images / "1.png").touch()
         temporary.touch()
         time.sleep(60)
@@ -122,7 +138,7 @@ def test_an_output_without_a_name_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="give the path of a file"):
-        io.write_text("x", path)
+        write_text("x", path)
     assert not list(tmp_path.iterdir())
 
 
@@ -132,7 +148,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     while len(list(tmp_path.iterdir())) < 2:
         time.sleep(0.01)
     # While it lives, what it writes is its own.
-    io.write_json(1, tmp_path / "a.json")
+    write_json(1, tmp_path / "a.json")
     assert len(list(tmp_path.iterdir())) == 3
     writer.kill()
     writer.join()
@@ -142,8 +158,8 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     ]
     for path in elsewhere:
         path.touch()
-    io.write_json(2, tmp_path / "a.json")
-    with io.atomic_folder(tmp_path / "images") as images:
+    write_json(2, tmp_path / "a.json")
+    with atomic_folder(tmp_path / "images") as images:
         (images / "2.png").touch()
     assert set(tmp_path.iterdir()) == {tmp_path / "a.json", tmp_path / "images", *elsewhere}
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["2.png"]
@@ -155,12 +171,12 @@ def _write_checkpoint(path: Path) -> None:
 
 
 def _write_weights(path: Path) -> None:
-    with io.atomic(path) as temporary:
+    with atomic(path) as temporary:
         safetensors.torch.save_file({"a": torch.zeros(5000)}, temporary)
 
 
 def _write_splits(path: Path) -> None:
-    io.write_table(SPLITS, path, tables.SPLIT)
+    write_table(SPLITS, path, tables.SPLIT)
 
 
 @pytest.mark.parametrize("write", [_write_splits, _write_checkpoint, _write_weights])
@@ -181,21 +197,21 @@ def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
         UserError,
         match="splits.parquet: column split: row 0: expected one of train, .*, got 'test'",
     ):
-        io.write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
+        write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
     assert not path.exists()
     twice = pd.DataFrame({"image_id": ["a", "a"], "split": ["train", "train"]})
     with pytest.raises(UserError, match="image_id"):
-        io.write_table(twice, path, tables.SPLIT)
-    io.write_frame(twice, path)
+        write_table(twice, path, tables.SPLIT)
+    write_frame(twice, path)
     with pytest.raises(UserError, match="image_id"):
-        io.read_table(path, tables.SPLIT)
+        read_table(path, tables.SPLIT)
     path.write_bytes(b"PAR1 no")
     with pytest.raises(UserError, match="not a readable Parquet file"):
-        io.read_table(path, tables.SPLIT)
+        read_table(path, tables.SPLIT)
     with pytest.raises(FileNotFoundError):
-        io.read_table(tmp_path / "none.parquet", tables.SPLIT)
-    io.write_table(SPLITS, tmp_path / "a", tables.SPLIT)
-    io.write_table(
+        read_table(tmp_path / "none.parquet", tables.SPLIT)
+    write_table(SPLITS, tmp_path / "a", tables.SPLIT)
+    write_table(
         SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT
     )
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -216,18 +232,18 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(
     table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[
         list(tables.SWAPPED.columns)
     ]
-    table = table if number else io.empty_table(tables.SWAPPED)
+    table = table if number else empty_table(tables.SWAPPED)
     ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(io, "ROWS_PER_GROUP", rows_per_group)
+        patch.setattr(parquet, "ROWS_PER_GROUP", rows_per_group)
         whole, parts = Path(name, "whole"), Path(name, "parts")
-        io.write_table(table, whole, tables.SWAPPED)
-        io.write_table((table[begin:end] for begin, end in pairwise(ends)), parts, tables.SWAPPED)
+        write_table(table, whole, tables.SWAPPED)
+        write_table((table[begin:end] for begin, end in pairwise(ends)), parts, tables.SWAPPED)
         assert whole.read_bytes() == parts.read_bytes()
         if number:
-            between = io.read_table(parts, tables.SWAPPED, ["image_id"], ("01", "04"))["image_id"]
+            between = read_table(parts, tables.SWAPPED, ["image_id"], ("01", "04"))["image_id"]
             assert [*between] == [row for row in table["image_id"] if "01" <= row <= "04"]
-            ids, rows = io.image_ids(parts)
+            ids, rows = image_ids(parts)
             assert (ids.to_pylist(), rows) == ([*table["image_id"]], number)
 
 
@@ -241,28 +257,29 @@ def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path
     )
     table = table.assign(changes=[[change]] * len(table))[list(tables.VARIANTS.columns)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(io, "ROWS_PER_GROUP", 20)
-        io.write_table(table, tmp_path / "variants.parquet", tables.VARIANTS)
+        patch.setattr(parquet, "ROWS_PER_GROUP", 20)
+        write_table(table, tmp_path / "variants.parquet", tables.VARIANTS)
     assert pq.read_metadata(tmp_path / "variants.parquet").num_row_groups == 3
     check_expansion(tmp_path / "variants.parquet")
-    read = io.read_table(tmp_path / "variants.parquet", tables.VARIANTS)
+    read = read_table(tmp_path / "variants.parquet", tables.VARIANTS)
     assert [dict(row[0]) for row in read["changes"]] == [change] * len(table)
 
 
 # Each reads a file whose content takes more than the bytes that remain.
 READERS = {
-    "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
-    "own.parquet": "from compclip.core.records import read_records as r; read = lambda f: r(f, "
-    "['image_id', 'text'])",
-    "image.png": "from compclip.core.pictures import read_rgb as read",
-    "other.png": "from compclip.core.pictures import image_size as read",
+    "table.parquet": "from compclip.core.artifacts.parquet import read_frame as read; "
+    "import pyarrow.parquet",
+    "own.parquet": "from compclip.core.reading.records import read_records as r; "
+    "read = lambda f: r(f, ['image_id', 'text'])",
+    "image.png": "from compclip.core.reading.pictures import read_rgb as read",
+    "other.png": "from compclip.core.reading.pictures import image_size as read",
     "weights.safetensors": "from compclip.clip.weights import read_weights as read",
 }
 LIMITED = """
 import resource
 from itertools import pairwise
 from pathlib import Path
-from compclip.core.cli import one_line_errors, start_logging
+from compclip.core.settings.cli import one_line_errors, start_logging
 {reader}
 start_logging()
 used = resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0])
@@ -279,7 +296,7 @@ def test_too_little_memory_is_named(name: str, tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     if file.suffix == ".parquet":
         texts = draw.integers(0, 1 << 62, (200_000, 2)).astype(str)
-        io.write_frame(pd.DataFrame(texts, columns=["image_id", "text"]).astype("str"), file)
+        write_frame(pd.DataFrame(texts, columns=["image_id", "text"]).astype("str"), file)
     elif file.suffix == ".png":
         Image.fromarray(draw.integers(0, 255, (2000, 2000, 3), dtype=np.uint8)).save(
             file, compress_level=1

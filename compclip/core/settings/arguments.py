@@ -27,9 +27,9 @@ from pydantic import (
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.normal import VISIBLE, normalize
-from compclip.core.records import CONTROL, NOT_TEXT, is_count
-from compclip.core.section import Count
+from compclip.core.reading.normal import VISIBLE, normalize
+from compclip.core.reading.records import CONTROL, NOT_TEXT, is_count
+from compclip.core.settings.section import Count
 from compclip.core.tables import (
     CAPTION_KEY,
     CAPTIONS,

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 import compclip
-from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.inputs import AS_TEXT, as_captions, require_joined
+from compclip.core.identity.code import ROOT
+from compclip.core.settings.arguments import AS_TEXT, as_captions, require_joined
 from compclip.divergence.measure import measure_divergence
 from tests.score.world import FakeJudge
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from compclip.core.artifacts.sealed import read_sealed, seal, sealed
 from compclip.core.errors import UserError, require
-from compclip.core.sealed import read_sealed, seal, sealed
 
 FOLDER = ".digests"
 # Files hashed at once, since network file systems are slow to answer; more threads make small files
@@ -27,7 +27,8 @@ class Record(BaseModel):
     """What a step wrote and from which inputs; the file of a record is sealed.
 
     Attributes:
-        code: the identity of the step's code (``core.code``); None if the step was run by hand.
+        code: the identity of the step's code (``core.identity.code``); None if the step was run by
+            hand.
         inputs: the digest of each recorded artifact that the step read, by its path relative to the
             artifact's folder.
         files: the digest of each file by its path below the artifact, ``.`` for the artifact

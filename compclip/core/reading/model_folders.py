@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compclip.core.errors import require
-from compclip.core.hub import hub_folder
+from compclip.core.reading.hub import hub_folder
 
 # Keys by which a JSON file makes transformers or diffusers load code.
 CODE_KEYS = {

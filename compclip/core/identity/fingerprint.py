@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from compclip.core.cache import Cache, key
-from compclip.core.digests import sha256
+from compclip.core.artifacts.sealed import seal
 from compclip.core.errors import require
+from compclip.core.identity.cache import Cache, key
+from compclip.core.identity.digests import sha256
 from compclip.core.progress import track
-from compclip.core.sealed import seal
 
 # If this variable is set, all files are read again and compared with the index: a disk can corrupt
 # a file without changing its size and times.

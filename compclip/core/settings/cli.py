@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_settings import CliApp, SettingsError
 
-from compclip.core import digests
-from compclip.core.documents import require_folder, require_regular
 from compclip.core.errors import UserError, one_line
+from compclip.core.identity import digests
 from compclip.core.log import UNDER_RUN, log
-from compclip.core.section import Section
+from compclip.core.reading.documents import require_folder, require_regular
+from compclip.core.settings.section import Section
 
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"

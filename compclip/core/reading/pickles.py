@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from compclip.core.documents import no_such
 from compclip.core.errors import UserError, one_line
+from compclip.core.reading.documents import no_such
 
 
 class _Refused(Exception):

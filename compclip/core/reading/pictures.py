@@ -14,8 +14,9 @@ from typing import IO
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from compclip.core import colors, limits
+from compclip.core import limits
 from compclip.core.errors import memory_for
+from compclip.core.reading import colors
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow reads more formats, some by running other programs (EPS).

@@ -12,14 +12,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "compclip"
 # The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}"
-    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
+    for name in (
+        "artifacts.disk",
+        "errors",
+        "identity.code",
+        "identity.digests",
+        "identity.fingerprint",
+        "log",
+        "progress",
+        "settings.cli",
+    )
 } | {"workflow_scripts.job"}
 
 # Files that a module reads on import: their content is part of its code.

@@ -25,7 +25,9 @@ import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
-from compclip.core.documents import (
+from compclip.core.errors import UserError, memory_for, require
+from compclip.core.log import log
+from compclip.core.reading.documents import (
     decode,
     nearest,
     no_such,
@@ -33,9 +35,7 @@ from compclip.core.documents import (
     require_expansion,
     require_regular,
 )
-from compclip.core.errors import UserError, memory_for, require
-from compclip.core.log import log
-from compclip.core.normal import INVISIBLE, tidy_id
+from compclip.core.reading.normal import INVISIBLE, tidy_id
 
 # The first that the header has separates the cells; several tools write .csv and .txt with other
 # ones than a comma.

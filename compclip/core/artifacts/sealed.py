@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from compclip.core.artifacts.files import atomic
 from compclip.core.log import log
-from compclip.io import atomic
 
 SEAL = 33  # bytes of a line break and the digest
 BYTES_PER_READ = 1 << 22

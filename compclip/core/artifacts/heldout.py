@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.io import read_json
 
 FEW_PAIRS = 10  # fewer give wide intervals
 # Fraction, window and preference of the draw by the paper.

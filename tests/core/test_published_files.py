@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compclip.core.errors import UserError
-from compclip.core.published import decoded, read_data, read_predictions, read_split
+from compclip.core.reading.published_files import decoded, read_data, read_predictions, read_split
 
 SWAP = {
     "swapped_text": "a tan wing",

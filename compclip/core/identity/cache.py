@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from compclip.core.disk import check_locks
+from compclip.core.artifacts.disk import check_locks
 from compclip.core.errors import UserError
 from compclip.core.log import log
 

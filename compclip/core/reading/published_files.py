@@ -14,7 +14,7 @@ import pandas as pd
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.pickles import read_pickle
+from compclip.core.reading.pickles import read_pickle
 from compclip.core.tables import SPLITS
 
 CHANGE = ("noun", "original_adj", "new_adj")

@@ -12,9 +12,9 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from compclip.core.documents import nearest
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.section import Section
+from compclip.core.reading.documents import nearest
+from compclip.core.settings.section import Section
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -1,0 +1,1 @@
+"""Check what callers give: sections of the config, arguments, options of commands."""

@@ -1,0 +1,30 @@
+"""State from which texts the images of a folder were made."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from compclip.core.artifacts.files import json_lines, write_text
+from compclip.core.settings.arguments import Made, checked
+
+MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
+
+
+@checked
+def write_manifest(folder: str | Path, prompts: Made) -> None:
+    """Write ``manifest.jsonl`` into a folder of images: the texts from which the images were made.
+
+    Args:
+        prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok``
+            or why there is no image). The file keeps its lines about other images.
+
+    Raises:
+        UserError: a text or a name is missing or blank, or a name has two rows.
+    """
+    file = Path(folder) / MANIFEST_NAME
+    columns = [name for name in ("file_name", "text", "seed", "status") if name in prompts]
+    tables = [prompts[columns]]
+    if file.is_file():
+        tables.insert(0, pd.read_json(file, lines=True, dtype=False))
+    lines = pd.concat(tables).drop_duplicates("file_name", keep="last")
+    write_text("".join(json_lines(lines)), file)
