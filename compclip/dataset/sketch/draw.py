@@ -148,7 +148,8 @@ TAIL: dict[str | None, Points] = {
     "thin": ((23, 45.5), (1, 52.5), (2, 56), (23, 49.5)),
     "curved": strip(((24, 49), (14, 50), (6, 45), (3, 36), (6, 26), (13, 22)), (8, 8, 8, 8, 7, 5)),
 }
-# Folded on the body, or raised above the back: there a silhouette shows the shape, whatever the colors.
+# Folded on the body, or raised above the back, where the silhouette shows the shape, whatever the
+# colors.
 WING: dict[str | None, Points] = {
     None: arc(37, 50, 13, 8.5),
     "long": ((53, 46), (47, 40), (14, 10), (6, 12), (10, 21), (36, 52), (46, 55), (52, 51)),
