@@ -368,8 +368,8 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
     """Yield a table of errors and coverage by law or style, of generators that draw enough seen
     pairs.
     """
-    yield f"| {by} | generators | mean error, points | bias | coverage, same pairs, % | n |"
-    yield "|:--|--:|--:|--:|--:|--:|"
+    yield f"| {by} | generators | mean error, points | bias | coverage, same pairs, % |"
+    yield "|:--|--:|--:|--:|--:|"
     enough = table[(table["seen"] > ENOUGH) & (table["split"] == HELD_OUT)]
     groups = [*enough.groupby(by)]
     if by == "style":
@@ -379,12 +379,13 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
         error = 100 * (whole["estimate"] - whole["truth"])
         covers = f"{100 * rows['covers'].mean():.0f}"
         errors = f"{error.abs().mean():.1f} | {error.mean():.1f}"
-        yield f"| {name} | {len(whole)} | {errors} | {covers} | {len(rows):,} |"
+        yield f"| {name} | {len(whole)} | {errors} | {covers} |"
     wrong = enough.groupby(by)["wrong"].sum()
     by_group = ", ".join(f"{name} {number}" for name, number in wrong[wrong > 0].items())
     verdicts = enough["verdict"].notna().sum()
     yield ""
-    yield f"Wrong verdicts: {wrong.sum():,} of {verdicts:,}: {by_group or 'none'}."
+    intervals = f"Coverage is of {len(enough):,} intervals. " if by == "style" else ""
+    yield f"{intervals}Wrong verdicts: {wrong.sum():,} of {verdicts:,} ({by_group or 'none'})."
 
 
 def each_generator(table: pd.DataFrame) -> pd.DataFrame:
