@@ -321,6 +321,57 @@ def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
         assert "\n" not in str(error.value)
 
 
+def write_configs(folder: Path, **contents: str) -> None:
+    for name, text in contents.items():
+        (folder / f"{name}.yaml").write_text(text)
+
+
+def test_a_config_says_only_what_differs_from_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path,
+        first="{seed: 3, judge: {epochs: 2, batch: 8}, compositions: [color]}",
+        second="{base: first.yaml, judge: {epochs: 4}}",
+        third="{base: second.yaml, compositions: [shape]}",
+    )
+    config = read_config(Path("third.yaml"))
+    assert (config.seed, config.judge.epochs, config.judge.batch) == (3, 4, 8)
+    assert config.compositions == ["shape"]
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("third.yaml", "third.yaml: base: second.yaml is its own base"),
+        ("nowhere.yaml", "nowhere.yaml: no such config file"),
+        ("fourth.yaml", "fourth.yaml: .*expected keys and values"),
+        ("3", "base: Input should be a valid string, got 3"),
+    ],
+)
+def test_a_faulty_base_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path, first=f"base: {base}", second="base: first.yaml", third="base: second.yaml"
+    )
+    (tmp_path / "fourth.yaml").write_text("[1]")
+    with pytest.raises(UserError, match=message) as error:
+        read_config(Path("third.yaml"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_base_of_the_checkout_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("{base: config.yaml, seed: 5}")
+    default = read_config(ROOT / "config.yaml")
+    assert read_config(Path("mine.yaml")).judge == default.judge
+
+
 def test_snakemake_and_make_refuse_unknown_keys_and_help_lists_every_target(tmp_path: Path) -> None:
     config = tmp_path / "mine.yaml"
     config.write_text("seed: 1\nseed: 2\n")

@@ -91,6 +91,11 @@ class SeedsConfig(Section):
 class Config(Section):
     """A run of compclip."""
 
+    base: str | None = Field(
+        None,
+        min_length=1,
+        description="another config, which this one is laid over: it says only what differs",
+    )
     seed: Seed
     # Validated also if absent, so that its seeds are completed.
     seeds: SeedsConfig = Field(default_factory=SeedsConfig, validate_default=True)
@@ -423,6 +428,7 @@ def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
         "braces in the checkout's folder are wildcards for Snakemake",
         "rename it",
     )
+    values = with_base(values, prefix)
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
@@ -482,6 +488,31 @@ def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def with_base(
+    values: dict[str, Any], prefix: str = "config", within: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the values laid over those of their ``base``, which may have a base itself.
+
+    Args:
+        values: content of a config.
+        prefix: of errors.
+        within: configs whose base this is, to find a circle.
+
+    Raises:
+        UserError: there is no such config, or it is its own base.
+    """
+    base = values.get("base")
+    # The model reports what is not a text.
+    if not isinstance(base, str) or not base:
+        return values
+    key = f"{prefix}: base"
+    require(base not in within, key, f"{base} is its own base", "name another config")
+    # Presets name a config of the checkout, wherever they are used.
+    path = Path(base) if Path(base).exists() else ROOT / base
+    base_values = with_base(read_values(path), str(path), (*within, base))
+    return overlay(base_values, {name: value for name, value in values.items() if name != "base"})
+
+
 def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict[str, Any]]:
     """Return the values of each of the ``runs``, by name: its own, laid over the other top-level
     keys.
@@ -491,6 +522,7 @@ def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict
     Raises:
         UserError: a run has runs itself, or two runs write to the same folder.
     """
+    values = with_base(values, prefix)
     shared = {key: value for key, value in values.items() if key != "runs"}
     common_results = shared.get("results", Config.model_fields["results"].default)
     # Two names of a folder, such as a link and its target, are one folder.

@@ -21,8 +21,9 @@ REFERENCE_HEAD = """# The config
 
 <!-- Generated from the models in compclip/*/config.py by `make reference`; edit those instead. -->
 
-A config is a YAML file. It is laid over the defaults below; `config.yaml` is the default run and
-is not a base for your own. Unknown keys and wrong values are refused with one line that names the
+A config is a YAML file. It is laid over the defaults below or, if it names a `base`, over that
+config: `base: config.yaml` says what differs from the default run, whose judge and generators suit
+drawn birds alone. Unknown keys and wrong values are refused with one line that names the
 key. For editors that know JSON schemas,
 `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
 """
