@@ -15,8 +15,8 @@ from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
+from compclip.report.summary import composed_view
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
 README, RESULTS = (ROOT / name for name in ("README.md", "docs/results.md"))

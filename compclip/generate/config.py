@@ -10,6 +10,9 @@ from compclip.core.settings import plugins
 from compclip.core.settings.section import COMPOSITION_FIELD, NAME, Section
 from compclip.generate.generator import GENERATOR_KINDS, TrainingData, load_kind
 
+# Kinds of earlier versions, with their present names.
+RENAMED_KINDS = {"habit": "usual_photographs", "stand_ins": "pair_photographs"}
+
 
 class Generator(Section):
     """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
@@ -48,6 +51,8 @@ class Generator(Section):
     @model_validator(mode="after")
     def _checked(self) -> Self:
         fault = plugins.unknown(GENERATOR_KINDS, self.kind)
+        if self.kind in RENAMED_KINDS:
+            fault = f"{self.kind!r}: renamed; write {RENAMED_KINDS[self.kind]}"
         if fault:
             raise ValueError(fault)
         # A mistake in the settings is found when the config is read, not hours later.
@@ -77,7 +82,8 @@ class GenerateConfig(Section):
 
     generators: list[Generator] = Field(
         default_factory=lambda: [
-            Generator(name=kind, kind=kind) for kind in ("photographs", "habit", "stand_ins")
+            Generator(name=kind, kind=kind)
+            for kind in ("photographs", "usual_photographs", "pair_photographs")
         ],
         description="none: only the captions are split",
     )

@@ -79,9 +79,9 @@ class JudgeConfig(Training):
         None,
         min_length=1,
         description="the judges, whose scores are averaged; null: two judges (`seed`, `seed + 1`), "
-        "because a verdict needs two, or one if epochs is 0 or share is false",
+        "because a verdict needs two, or one if epochs is 0 or shared is false",
     )
-    share: bool = Field(
+    shared: bool = Field(
         True,
         description="true: one judge for all compositions, trained on images that none of them "
         "judges; false: one for each, as published",

@@ -79,7 +79,7 @@ class ScoreConfig(Scoring):
     batch: Count = Field(
         256, ge=1, description="items encoded at once; changes floating-point rounding"
     )
-    health: float = Field(
+    max_bias: float = Field(
         0.15,
         ge=0,
         le=1,

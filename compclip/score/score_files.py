@@ -37,7 +37,7 @@ class ScoreFiles(Command):
         "of --entries",
     )
     variants: Path | None = Field(
-        None, description="copies of captions with another adjective: image_id, caption_id, text"
+        None, description="captions with another adjective: image_id, caption_id, text"
     )
     candidates: Count | None = Field(
         None, ge=2, description=Scoring.model_fields["candidates"].description

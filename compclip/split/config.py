@@ -32,14 +32,14 @@ class DrawConfig(Section):
     fraction: float | None = Field(
         None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up"
     )
-    least: Count = Field(0, ge=0, description="minimum number of held-out pairs")
+    min_pairs: Count = Field(0, ge=0, description="minimum number of held-out pairs")
     window: tuple[float, float] | None = Field(
         None, description="percentiles of the ranking to draw between"
     )
-    prefer: Literal["any", "swappable"] | None = Field(
+    prefer_swappable: bool | None = Field(
         None,
-        description="swappable: prefer pairs that a swap can often make, but not so often that they"
-        " would dominate",
+        description="prefer pairs that a swap can often make, but not so often that they would "
+        "dominate; false as published",
     )
 
     @model_validator(mode="after")
@@ -55,14 +55,14 @@ class Draw(DrawConfig):
 
     fraction: float = Field(0.1, gt=0, lt=1)
     window: tuple[float, float] = (25.0, 75.0)
-    prefer: Literal["any", "swappable"] = "any"
+    prefer_swappable: bool = False
 
 
 class Heldout(DrawConfig):
     """Which pairs are held out. A fraction, window or preference that is null is chosen by the
     captions.
 
-    Fraction 0.1, window [25, 75] and preference any are as published.
+    Fraction 0.1, window [25, 75] and no preference are as published.
     """
 
     width: float = Field(
@@ -169,9 +169,9 @@ class SplitConfig(Section):
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn as configured here")
-    violations: Literal["refuse", "count"] = Field(
-        "refuse",
-        description="count: continue despite audit violations, which are listed in audit.json",
+    on_violation: Literal["error", "warn"] = Field(
+        "error",
+        description="warn: continue despite audit violations, which are listed in audit.json",
     )
     test_seen: Literal["auto"] | Annotated[Count, Field(gt=0)] = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
@@ -195,7 +195,7 @@ class SplitConfig(Section):
         return is_drawn and None in (
             self.heldout.fraction,
             self.heldout.window,
-            self.heldout.prefer,
+            self.heldout.prefer_swappable,
         )
 
     @model_validator(mode="after")
