@@ -35,8 +35,9 @@ judge: {seeds: [0, 1, 2]}
 It is laid over the defaults below or, if it names a `base`, over that config: with
 `base: config.yaml` it says what differs from the default run, whose judge and generators suit drawn
 birds alone. An unknown key or a wrong value is an error of one line. A key may be null if its
-default is. Integers without a range are at least 1. `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes a
-JSON schema for editors.
+default is. Integers without a range are at least 1.
+`python -m workflow_scripts.workflow.reference --schema config.schema.json` writes a JSON schema for
+editors.
 """
 BAR = r"\|"  # in a table
 # bounds of JSON schemas in words
