@@ -147,7 +147,7 @@ def place_of(config: Config, where: Path) -> Place:
         remedy,
     )
     dataset = config.dataset.name or config.dataset.source
-    layout = Layout(ROOT / config.results, dataset, config.compositions[0], config.judge.share)
+    layout = Layout(ROOT / config.results, dataset, config.compositions[0], config.judge.shared)
     return Place(config, layout, models[0].name, ROOT / models[0].options["model"])
 
 

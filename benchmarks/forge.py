@@ -47,7 +47,7 @@ from compclip.core.settings.cli import Command
 from compclip.generate.write_manifest import write_manifest
 from compclip.release import submit, verify
 from compclip.release.check import RELEASE_FILE
-from compclip.release.models import AdjustmentFile, Contents, JudgeHealth, Summary, VariantsFile
+from compclip.release.models import AdjustmentFile, Contents, JudgeBias, Summary, VariantsFile
 from compclip.release.released import Release, open_release
 from compclip.release.submission import Submission, SubmittedScores, figures_of, read_submission
 from tests.project import COMPOSITION, DATASET, SMALL, Project
@@ -56,7 +56,7 @@ MOST_IMAGES = 50
 SECONDS = 60  # an attempt that takes longer hangs
 SMALLER = {"images: 240, species: 20": "images: 100, species: 12", "per_image: 2": "per_image: 1"}
 MODELS = {
-    "health": JudgeHealth,
+    "bias": JudgeBias,
     "adjustments": AdjustmentFile,
     "scores": Summary,
     "variants.json": VariantsFile,

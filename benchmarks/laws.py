@@ -95,10 +95,11 @@ def moved(
     return change
 
 
-def mixed_colors(share: float, other: Color) -> dict[str, Color]:
-    """Return the palette with a share of another color in each."""
+def mixed_colors(fraction: float, other: Color) -> dict[str, Color]:
+    """Return the palette with a fraction of another color in each."""
     mixed = {
-        name: (1 - share) * np.array(color) + share * np.array(other) for name, color in RGB.items()
+        name: (1 - fraction) * np.array(color) + fraction * np.array(other)
+        for name, color in RGB.items()
     }
     return {name: tuple(int(value) for value in color) for name, color in mixed.items()}  # type: ignore[misc]
 

@@ -3,6 +3,9 @@
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
 
 from compclip.core.artifacts.files import write_text
 from compclip.core.errors import UserError
@@ -18,7 +21,7 @@ PICTURE_PLACE = re.compile(
 
 def picture() -> str:
     """Return the rule graph of the default config in Mermaid, rules by name and in a fixed
-    order.
+    order, without arrows that follow from others.
     """
     command = [sys.executable, "-m", "snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -26,7 +29,26 @@ def picture() -> str:
     edges = sorted(
         (names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn)
     )
-    return "\n".join(["flowchart TB", *(f"    {one} --> {other}" for one, other in edges)])
+    lines = [f"    {one} --> {other}" for one, other in drop_implied(edges)]
+    return "\n".join(["flowchart TB", *lines])
+
+
+def drop_implied(edges: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the edges of a graph without cycles that no longer path implies."""
+    readers: dict[str, list[str]] = defaultdict(list)
+    for one, other in edges:
+        readers[one].append(other)
+
+    @cache
+    def reached(name: str) -> frozenset[str]:
+        nearest = readers.get(name, [])
+        return frozenset(nearest).union(*map(reached, nearest))
+
+    return [
+        (one, other)
+        for one, other in edges
+        if not any(other in reached(reader) for reader in readers[one])
+    ]
 
 
 def with_picture(page: str, drawn: str) -> str:

@@ -15,8 +15,8 @@ from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
+from compclip.report.summary import composed_view
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
 README, RESULTS = (ROOT / name for name in ("README.md", "docs/results.md"))
@@ -55,8 +55,8 @@ def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]]) -
 
 def measure_table() -> str:
     """Return the list of measures as a table in Markdown."""
-    rows = [f"| `{of.name}` | {of.unit} | {of.definition} |" for of in MEASURES.values()]
-    return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
+    rows = [f"| `{of.name}` | {of.definition} |" for of in MEASURES.values()]
+    return "\n".join(["| measure | what it is |", "|---|---|", *rows])
 
 
 def ending_lines(results: Path) -> str:

@@ -68,6 +68,14 @@ EDGES = (-np.inf, *REGIONS, np.inf)
 SPANS = {verdict_of(low, high): (low, high) for low, high in combinations(EDGES, 2)}
 BATCH = 256
 HALF_RESAMPLES = 200  # of each law
+TARGETS = {
+    "mean absolute error": "at most 6",
+    "largest mean absolute error of a style": "at most 10",
+    "wrong verdicts": "at most 1",
+    "coverage for the same pairs": "at least 92",
+    "lowest coverage of a law": "at least 90",
+    "verdict given": "at least 90",
+}
 
 
 class Styles(Command):
@@ -361,19 +369,24 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
     """Yield a table of errors and coverage by law or style, of generators that draw enough seen
     pairs.
     """
-    yield (
-        f"| {by} | generators | mean error, points | bias | coverage, same pairs, % | n | wrong "
-        "verdicts |"
-    )
-    yield "|:--|--:|--:|--:|--:|--:|--:|"
+    yield f"| {by} | generators | mean error, points | bias | coverage, same pairs, % |"
+    yield "|:--|--:|--:|--:|--:|"
     enough = table[(table["seen"] > ENOUGH) & (table["split"] == HELD_OUT)]
-    for name, rows in [*enough.groupby(by), ("all", enough)]:
+    groups = [*enough.groupby(by)]
+    if by == "style":
+        groups.append(("all", enough))
+    for name, rows in groups:
         whole = rows[~rows["half"]]
         error = 100 * (whole["estimate"] - whole["truth"])
-        wrong = f"{rows['wrong'].sum():,} of {rows['verdict'].notna().sum():,}"
         covers = f"{100 * rows['covers'].mean():.0f}"
         errors = f"{error.abs().mean():.1f} | {error.mean():.1f}"
-        yield f"| {name} | {len(whole)} | {errors} | {covers} | {len(rows):,} | {wrong} |"
+        yield f"| {name} | {len(whole)} | {errors} | {covers} |"
+    wrong = enough.groupby(by)["wrong"].sum()
+    by_group = ", ".join(f"{name} {number}" for name, number in wrong[wrong > 0].items())
+    verdicts = enough["verdict"].notna().sum()
+    yield ""
+    intervals = f"Coverage is of {len(enough):,} intervals. " if by == "style" else ""
+    yield f"{intervals}Wrong verdicts: {wrong.sum():,} of {verdicts:,} ({by_group or 'none'})."
 
 
 def each_generator(table: pd.DataFrame) -> pd.DataFrame:
@@ -387,8 +400,8 @@ def each_generator(table: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def targets(table: pd.DataFrame) -> Mapping[str, float]:
-    """Return the figures that docs/measurement.md promises, of generators that draw enough seen
+def measure_targets(table: pd.DataFrame) -> Mapping[str, float]:
+    """Return the figures for which the page has targets, of generators that draw enough seen
     pairs.
     """
     enough = table[table["seen"] > ENOUGH]
@@ -416,7 +429,13 @@ def main(command: Styles) -> None:
     )
     results = Path(config.results), config.dataset.source
     worlds = [
-        (Layout(*results, composition, config.judge.share), config.judges, seed, command, resamples)
+        (
+            Layout(*results, composition, config.judge.shared),
+            config.judges,
+            seed,
+            command,
+            resamples,
+        )
         for composition in config.compositions
         for seed in range(seeds)
     ]
@@ -429,8 +448,11 @@ def main(command: Styles) -> None:
         f"`make {target}`, {seeds} seeds, {os.cpu_count()} cores of {platform.machine()}, "
         f"{datetime.now(UTC):%Y-%m-%d}."
     )
-    lines = [when, ""]
-    lines += [f"- {name}: {100 * value:.1f} %" for name, value in targets(table).items()]
+    lines = [when, "", "| figure | target, % or points | measured |", "|:--|--:|--:|"]
+    lines += [
+        f"| {name} | {TARGETS[name]} | {100 * value:.1f} |"
+        for name, value in measure_targets(table).items()
+    ]
     for by in ("style", "law"):
         lines += ["", *summary(table, by)]
     if not command.quick:

@@ -182,7 +182,7 @@ class RPrecision(ReleaseMetric):
 
 
 class AdjectiveAccuracy(ReleaseMetric):
-    """Adjective accuracy: how often a judge ranks an image's prompt above its copies with another
+    """Adjective accuracy: how often a judge ranks an image's prompt above its variants with another
     adjective.
     """
 

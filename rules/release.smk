@@ -12,7 +12,7 @@ if plan.config.scored:
             files="<dataset>/images",
             artifacts=plan.released,
             judges=plan.judge.folders,
-            healths=plan.score.healths,
+            bias_checks=plan.score.bias_checks,
             scores=plan.score.scores,
             templates=page_templates("release"),
         output:

@@ -18,7 +18,7 @@ rule make_table:
         divergence=plan.of_compositions("divergence.parquet"),
         variants=plan.of_compositions("variants.json"),
         fid=plan.score.fids,
-        healths=plan.score.healths,
+        bias_checks=plan.score.bias_checks,
         templates=page_templates("report"),
     output:
         scores="<results>/scores.parquet",

@@ -1,13 +1,13 @@
 # score: does the judge retrieve the caption?
 # Needs the judge, the prompts and the generators' images. Gives a table of scores for each split
-# that a generator serves, with a summary, and the health of each judge; for sketches the same
+# that a generator serves, with a summary, and the bias check of each judge; for sketches the same
 # scores by the oracle.
 
 
 if plan.generators:
 
     rule score_images:
-        """Score the images of all generators by each judge, and measure the judge's health."""
+        """Score the images of all generators by each judge, and measure the judge's bias."""
         input:
             **plan.inputs(
                 "captions",
@@ -26,7 +26,7 @@ if plan.generators:
             judges=plan.judge.of_composition,
         output:
             scores=directory(plan.score_folders(plan.judges, plan.generators)),
-            health=plan.score.healths_of_composition,
+            bias=plan.score.bias_checks_of_composition,
         log:
             "<logs>/score/{composition}/score_images.log",
         benchmark:
@@ -44,7 +44,7 @@ if plan.generators:
             serves=plan.score.served_splits,
             judges=plan.judges,
             as_asked=plan.score.as_asked,
-            loss=undecisive(plan.config.score.health),
+            max_bias=undecisive(plan.config.score.max_bias),
         script:
             "../workflow_scripts/score/score_images.py"
 

@@ -179,7 +179,7 @@ rule make_prompts:
 
 
 rule make_variants:
-    """Make the copies of each prompt in which another adjective makes its pair false of the
+    """Make the variants of each prompt, in which another adjective makes its pair false of the
     image.
     """
     input:
@@ -226,7 +226,7 @@ rule audit:
         ),
         facts=plan.source.tables.get("facts", []),
         reports=branch(plan.split.is_published, then=plan.split.published_reports),
-        unused="<dataset>/{composition}/splits.json",
+        excluded="<dataset>/{composition}/splits.json",
         shards=plan.shards("{composition}/audit", "json"),
     output:
         audit="<dataset>/{composition}/audit.json",
@@ -241,7 +241,7 @@ rule audit:
     params:
         code=code("split.audit"),
         dataset=plan.dataset,
-        violations=plan.config.split.violations,
+        on_violation=plan.config.split.on_violation,
     script:
         "../workflow_scripts/split/audit.py"
 

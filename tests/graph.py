@@ -16,7 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from compclip.core.identity.code import ROOT
 from workflow_scripts.job import Job as ScriptJob
-from workflow_scripts.stand_in import load_workflow, stand_in
+from workflow_scripts.mock_job import load_workflow, mock_job
 
 # More cores than any job asks for, so that jobs keep the threads of their rules.
 MANY_CORES = 1024
@@ -44,14 +44,14 @@ class Job:
         path = self.workflow.get_rule(self.rule).script
         return ".".join(Path(path).with_suffix("").parts[1:]) if path else ""
 
-    def stand_in(self) -> ScriptJob:
+    def mock_job(self) -> ScriptJob:
         """What the script is given."""
-        return stand_in(self.rule, self.workflow, **self.wildcards)
+        return mock_job(self.rule, self.workflow, **self.wildcards)
 
     @property
     def params(self) -> str:
         """The params that the script is given, as one text."""
-        return repr(self.stand_in().params)
+        return repr(self.mock_job().params)
 
 
 class _Collector(logging.Handler):

@@ -28,7 +28,7 @@ cache: {cache}
 compositions: [color]
 dataset: {{source: sketch, sketch: {{images: 240, species: 20, captions: 6}}}}
 pairs: {{nouns: birds, selection: {{min_count: 1}}}}
-split: {{per_image: 2, heldout: {{fraction: 0.1, window: [25, 75], prefer: any}}}}
+split: {{per_image: 2, heldout: {{fraction: 0.1, window: [25, 75], prefer_swappable: false}}}}
 divergence: {{shuffles: 2, subgraphs: {{nodes: 3, keep: 2000}}}}
 judge:
   {{seeds: [0], model: sketch, pretrained: null, trainable: ["*"],

@@ -143,7 +143,7 @@ def run_script(main: Callable[[Job], None]) -> None:
     if snakemake is None:
         sys.exit(
             "error: a script is run by its rule: `snakemake <output>`; to debug one, see "
-            "workflow_scripts/stand_in.py"
+            "workflow_scripts/mock_job.py"
         )
     # torch.distributed.run sets RANK in each process of a group.
     processes = getattr(snakemake.params, "processes", 1)

@@ -14,7 +14,7 @@ class Layout:
     results: Path
     dataset: str
     composition: str = ""  # empty: of the whole data set
-    share: bool = True  # whether compositions share the judges
+    shared: bool = True  # whether compositions share the judges
 
     @property
     def data(self) -> Path:
@@ -36,7 +36,7 @@ class Layout:
         return self.results / "figures" / f"{'_'.join(words)}.svg"
 
     def judge(self, name: str) -> Path:
-        return (self.data if self.share else self.place) / "judges" / name
+        return (self.data if self.shared else self.place) / "judges" / name
 
     def scores(self, generator: str, judge: str) -> Path:
         """Return the folder of a generator's scores by a trained judge, or by the oracle."""

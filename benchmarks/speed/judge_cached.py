@@ -4,8 +4,8 @@ for every batch.
 The paper's judge with random weights. The first side's time includes the making of its cache and
 its checkpoints; the second runs some steps without, half before and half after the first, scaled to
 as many. On a CPU, ``bound`` is the ratio of the two sides' floating-point operations, counted while
-they run. On a GPU the sizes are those of a real training; ``baseline_decoding`` is the share of the
-second side's time that other threads could take over.
+they run. On a GPU the sizes are those of a real training; ``baseline_decoding`` is the fraction of
+the second side's time that other threads could take over.
 """
 
 import os

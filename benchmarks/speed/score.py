@@ -1,7 +1,7 @@
 """Score: all generators of the default run by one judge, cold cache, against a script that a user
 would write.
 
-The step also measures the judge's health, which the script does not.
+The step also measures the judge's bias, which the script does not.
 
 Both read the finished default run (``make run`` before). Ours is the step's process, with one
 thread; the script (``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of
@@ -30,7 +30,7 @@ from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
-from workflow_scripts.stand_in import stand_in
+from workflow_scripts.mock_job import mock_job
 from workflow_scripts.workflow.config import Config, load_config
 
 PROGRAM = (
@@ -46,7 +46,7 @@ def score_arguments(
     composition: str, judge: str, generators: Sequence[str], to: Path
 ) -> list[object]:
     """The arguments that score generators by a judge into ``to``, as the rule does."""
-    job = stand_in("score_images", composition=composition)
+    job = mock_job("score_images", composition=composition)
     job.params.judges, job.input.judges = (
         [judge],
         [path for path in job.input.judges if path.name == judge],
@@ -56,7 +56,7 @@ def score_arguments(
         for value in vars(job.input).values()
         for path in (value if isinstance(value, list) else [value])
     ]
-    output = SimpleNamespace(scores=[to / name for name in generators], health=[to / "health.json"])
+    output = SimpleNamespace(scores=[to / name for name in generators], bias=[to / "bias.json"])
     job.params.cache = to / "cache"
     job = replace(job, output=output)
     (to / "job").write_bytes(pickle.dumps((job, "score.score_images", reads, output.scores)))

@@ -112,7 +112,7 @@ class Tower(Section):
     model: str = Field(description="timm model of the image tower")
     weights: str = Field(description="a weights file, or package:file inside an installed package")
     rename: str | None = Field(
-        None, description="YAML table of patterns from the file's names to the tower's"
+        None, description="YAML table from patterns of the file's names to the tower's"
     )
 
 
@@ -120,7 +120,7 @@ class Preprocessing(Section):
     """How images are prepared; needed for weights whose own preprocessing is unknown."""
 
     mean: tuple[Finite, Finite, Finite] | None = Field(
-        None, description="mean of the pixels, from 0 to 1; OpenAI's and SigLIP's differ"
+        None, description="mean of the pixels, from 0 to 1"
     )
     std: tuple[Positive, Positive, Positive] | None = Field(
         None, description="their standard deviation"
@@ -181,26 +181,24 @@ class ModelConfig(Section):
 
     model: str = Field(
         "RN50",
-        description="open_clip model, hf-hub:owner/name, local-dir:path (a folder in open_clip's "
-        "format), a file in"
-        " compclip/clip/models, or a path to a model config or to a judge's model.json",
+        description="open_clip model, hf-hub:owner/name, local-dir:path in open_clip's format, a "
+        "file in compclip/clip/models, or a path of a model config or a judge's "
+        "model.json",
     )
     pretrained: str | None = Field(
         "openai",
-        description="open_clip tag, or a path to weights, in which {composition} is replaced; "
-        "null (the default for a"
-        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's "
-        "own",
+        description="open_clip tag or path of weights ({composition} is replaced); null, the "
+        "default of a model file: random weights, for hf-hub: and local-dir: the "
+        "model's own",
     )
     quick_gelu: bool | None = Field(
         None,
-        description="activation of the weights in a file that does not specify it: true "
-        "(QuickGELU) for OpenAI's and"
-        " all that are tuned from them, false (GELU) for others; null: true if the model's name "
-        "ends in -quickgelu",
+        description="activation of weights whose file does not specify it: true for OpenAI's and "
+        "those tuned from them, false (GELU) for others; null: true if the model's name"
+        " ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
-        None, description="how images are prepared, for weights files that do not specify it"
+        None, description="for weights files that do not specify how images are prepared"
     )
     tower: Tower | None = Field(None, description="image tower from other weights")
 

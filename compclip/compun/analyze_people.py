@@ -28,17 +28,17 @@ def analyze_people(
     Returns:
         The summary, with the mean over workers of their fractions of right answers (accuracy), and
         its interval over compounds; for each compound, the number of answers and the fraction that
-        chose its picture (columns compound, answers, share); and the workers, by number.
+        chose its picture (columns compound, answers, fraction); and the workers, by number.
     """
     counted, workers, records = screen(tasks, answers, keep)
     study = counted[counted["check"] == "none"]  # without tasks whose answer is known
-    by_compound = study.groupby("image_id")["value"].agg(answers="size", share="mean")
+    by_compound = study.groupby("image_id")["value"].agg(answers="size", fraction="mean")
     # The same weight for every worker, however many tasks each has answered.
     answers_of_worker = study.groupby("worker")["worker"].transform("size")
     weights = 1 / answers_of_worker.to_numpy(float)
     compounds = study["image_id"].to_numpy(str)
     right = study["value"].to_numpy()
-    accuracy = interval.share(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
+    accuracy = interval.fraction(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
     percentage = 100 * accuracy.value
     log.info("people are right in %.1f %%, mean of %d workers", percentage, workers["kept"].sum())
     votes = pd.crosstab(study["image_id"], study["answer"])

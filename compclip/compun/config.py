@@ -28,7 +28,7 @@ class Drawn(Section):
     """Drawn compounds, and the training pictures of the two small CLIPs."""
 
     tested: Count = Field(
-        120, ge=6, description="compounds that are tested; both CLIPs train on half as many others"
+        120, ge=6, description="tested compounds; both CLIPs train on half as many others"
     )
     things: Count = Field(3000, ge=20, description="training pictures of one thing")
 
@@ -103,18 +103,18 @@ class CompunConfig(Section):
     captions: str | None = Field(
         None,
         min_length=1,
-        description="JSON of example captions; null: those of drawn compounds, otherwise none",
+        description="JSON of example captions; null: those of drawn compounds, if any",
     )
     descriptions: str | None = Field(
         None,
         min_length=1,
-        description="JSON of describing phrases; null: those of drawn compounds, otherwise none",
+        description="JSON of describing phrases; null: those of drawn compounds, if any",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto uses a GPU if there is one"
+        "auto", description="auto: a GPU if there is one"
     )
     human: Study | None = Field(
-        None, description="people are asked what the models are asked; null: no people are asked"
+        None, description="people are asked the same as the models; null: no study"
     )
 
     @field_validator("models")

@@ -78,7 +78,7 @@ NAMED_RATE = 0.5  # how often a caption of a compound names it
 # these, a tower of words learns that unknown words carry no information.
 STRANGE_RATE = 0.02
 PICTURE_CAPTIONS = 6  # of a training picture
-WATCHED_PICTURES = 60  # pictures of single things for validation
+VALIDATION_PICTURES = 60  # pictures of single things for validation
 COMPOUND_PICTURES = 8  # training pictures of a compound
 PAIR_FRACTION = 1 / 3  # training pictures of two things, for each of a single thing
 Texts = dict[str, list[str]]
@@ -101,7 +101,7 @@ class DrawnCompound(NamedTuple):
 
 
 class TrainingPicture(NamedTuple):
-    subset: str  # ``both`` trainings, only ``taught``, or ``watched``: validation
+    subset: str  # ``both`` trainings, only ``taught``, or ``validation``
     image: Image.Image
     captions: list[str]
 
@@ -302,9 +302,13 @@ def training_pictures(
     tested: Sequence[DrawnCompound], untested: Sequence[DrawnCompound], things: int, seed: int
 ) -> Iterator[TrainingPicture]:
     """Yield the training pictures, each from its own random stream."""
-    for subset, number in (("both", things), ("watched", WATCHED_PICTURES)):
+    # The names of the random streams decide the pictures: keep them.
+    for subset, stream, number in (
+        ("both", "both", things),
+        ("validation", "watched", VALIDATION_PICTURES),
+    ):
         for index in range(number):
-            dice = _dice(seed, subset, "thing", index)
+            dice = _dice(seed, stream, "thing", index)
             thing = draw_thing(THING_NOUNS[index % len(THING_NOUNS)], dice)
             yield draw_training_picture(subset, [thing], None, dice)
     # The two things of a tested compound side by side would be its picture if its kind is ``both``.

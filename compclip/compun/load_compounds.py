@@ -2,7 +2,7 @@
 
 The list is a table with the column compound and, optionally, first, second, kind (either, both,
 none), n1 and n2. The images are named after the compound (``snow ball.jpg``), with ``_n1`` and
-``_n2`` for the two nouns. A compound is incomplete if an image is missing or unreadable.
+``_n2`` for the two nouns. A compound is incomplete if an image is missing or broken.
 """
 
 import re

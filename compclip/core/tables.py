@@ -20,7 +20,7 @@ CAPTION_KEY = ["image_id", "caption_id"]
 PROMPT_KEY = ["split", *CAPTION_KEY]
 # The judge that knows what was drawn.
 ORACLE = "oracle"
-STATUSES = ("ok", "missing", "unreadable", "skipped")  # of generated images
+STATUSES = ("ok", "missing", "broken", "skipped")  # of generated images
 SIDES = ("train", "test", "unused")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
 # Kinds of compounds, by the nouns that their picture shows (Kumar et al. 2024, section 6).
@@ -120,6 +120,23 @@ class Schema:
         )
 
 
+def version_fault(found: object, expected: int | None, kind: str, writer: str = "") -> str:
+    """Return the fault of an artifact whose schema has another version than the expected one.
+
+    Args:
+        found: the version that the artifact tells, of any type.
+        kind: of the artifact, such as table.
+        writer: the version of compclip that made it; "" if the artifact does not tell.
+    """
+    fault = f"version {found!r} of the schema of a {kind}, expected {expected}"
+    # By its type, because True equals 1.
+    if type(found) is not int or expected is None:
+        return fault
+    age = "a later" if found > expected else "an earlier"
+    maker = f"compclip {writer}" if writer else f"{age} compclip"
+    return f"made by {maker}: {fault}"
+
+
 def schema(
     unique: list[str] | None = None, version: int | None = None, **columns: Column
 ) -> Schema:
@@ -148,7 +165,7 @@ CAPTIONS = schema(
 )
 
 # path is relative to the results folder; null, with width and height, where the image is missing or
-# unreadable.
+# broken.
 IMAGES = schema(
     unique=["image_id"],
     image_id=text(),
@@ -266,7 +283,7 @@ PROMPTS = schema(
     file_name=Column("str", unique=True),
 )
 
-# A copy of a prompt in which another ranked adjective replaces that of its pair; changes: as in
+# A variant of a prompt, in which another ranked adjective replaces that of its pair; changes: as in
 # SWAPPED, from the original caption.
 VARIANTS = schema(
     unique=["split", "image_id", "caption_id", "adjective"],
@@ -340,7 +357,7 @@ DIVERGENCE = schema(
 # Divergences depend on neither generator nor judge, Fréchet distances on no judge. note: why there
 # is no value, or a caveat.
 MEASUREMENTS = schema(
-    version=4,
+    version=5,
     unique=[
         "dataset",
         "composition",
@@ -409,7 +426,7 @@ COMPOUNDS = schema(
     complete=Column("bool"),
 )
 
-# path is relative to the folder of images; null where the image is missing or unreadable.
+# path is relative to the folder of images; null where the image is missing or broken.
 COMPOUND_IMAGES = schema(
     unique=["compound", "role"],
     compound=text(),

@@ -16,14 +16,12 @@ class _Dataset(Section):
     source: str = Field(
         "sketch", validate_default=True, description="a file in compclip/dataset/sources"
     )
-    limit: Count | None = Field(
-        None, ge=1, description="take only this many images, for a first try"
-    )
+    limit: Count | None = Field(None, ge=1, description="take only this many images")
     shards: Count = Field(
-        1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal"
+        1, ge=1, description="jobs that divide a step that reads all captions; results are the same"
     )
     name: str = Field(
-        "", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty"
+        "", pattern=rf"{NAME}|^$", description="folder in results; empty: the source's name"
     )
 
     @field_validator("source")

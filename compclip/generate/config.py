@@ -10,17 +10,19 @@ from compclip.core.settings import plugins
 from compclip.core.settings.section import COMPOSITION_FIELD, NAME, Section
 from compclip.generate.generator import GENERATOR_KINDS, TrainingData, load_kind
 
+# Kinds of earlier versions, with their present names.
+RENAMED_KINDS = {"habit": "usual_photographs", "stand_ins": "pair_photographs"}
+
 
 class Generator(Section):
     """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
 
     name: str = Field(pattern=NAME)
-    kind: str = Field(description="a file in compclip/generate/generators; default: the name")
+    kind: str = Field(description="file in compclip/generate/generators; if absent, the name")
     training_data: TrainingData | None = Field(
         None,
-        description="what the model was trained on: split (train images of this split alone), "
-        "other or unknown; null: unknown for images in a folder and models, whose verdict it "
-        "decides",
+        description="what the model was trained on; split: the train images of this split alone, "
+        "which a verdict requires; null: unknown for folders and models",
     )
     options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
 
@@ -49,6 +51,8 @@ class Generator(Section):
     @model_validator(mode="after")
     def _checked(self) -> Self:
         fault = plugins.unknown(GENERATOR_KINDS, self.kind)
+        if self.kind in RENAMED_KINDS:
+            fault = f"{self.kind!r}: renamed; write {RENAMED_KINDS[self.kind]}"
         if fault:
             raise ValueError(fault)
         # A mistake in the settings is found when the config is read, not hours later.
@@ -78,7 +82,8 @@ class GenerateConfig(Section):
 
     generators: list[Generator] = Field(
         default_factory=lambda: [
-            Generator(name=kind, kind=kind) for kind in ("photographs", "habit", "stand_ins")
+            Generator(name=kind, kind=kind)
+            for kind in ("photographs", "usual_photographs", "pair_photographs")
         ],
         description="none: only the captions are split",
     )

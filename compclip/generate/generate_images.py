@@ -1,4 +1,4 @@
-"""Run one generator over the prompts; count and name missing and unreadable images."""
+"""Run one generator over the prompts; count and name missing and broken images."""
 
 from collections import Counter
 from typing import Any
@@ -16,13 +16,13 @@ MISSING_NAMED = 20
 
 
 def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
-    """Return counts of images by split and status, and the first missing or unreadable ones."""
+    """Return counts of images by split and status, and the first missing or broken ones."""
     splits = {}
     for split, statuses in manifest.groupby("split", sort=False)["status"]:
         counts = Counter(statuses)
         splits[split] = {status: counts[status] for status in STATUSES}
     summary: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
-    for status in ("missing", "unreadable"):
+    for status in ("missing", "broken"):
         rows = manifest[manifest["status"] == status]
         names = []
         for row in rows.head(MISSING_NAMED).itertuples():

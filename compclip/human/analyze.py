@@ -28,8 +28,8 @@ def kind_summary(
     checks.
     """
     answers = rows["answers"].to_numpy(int)
-    # The share is a mean, so that its product with the number of answers is not exactly whole.
-    ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
+    # The fraction is a mean, so that its product with the number of answers is not exactly whole.
+    ones = np.round(rows["fraction"].fillna(0) * rows["answers"]).to_numpy(int)
     # Answers of each value to each task, (n, 2).
     value_counts = np.stack([ones, answers - ones], axis=1)
     images = rows["image_id"].to_numpy()
@@ -90,7 +90,7 @@ def analyze(
         "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": excluded},
         "kinds": kinds,
     }
-    columns = ["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]
+    columns = ["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "fraction", "majority"]
     tables = {
         "tasks": answered[columns],
         "workers": workers,

@@ -18,14 +18,10 @@ class Sampling(Section):
         description="published: test_seen, test_swapped",
     )
     perceptual: Count = Field(
-        120, ge=0, description="number of tasks: which of a prompt's two images looks more real?"
+        120, ge=0, description="tasks: which of a prompt's two images looks more real?"
     )
-    match: Count = Field(
-        120, ge=0, description="number of tasks: does the image show what its caption says?"
-    )
-    caption: Count = Field(
-        120, ge=0, description="number of tasks: which of two captions fits the image?"
-    )
+    match: Count = Field(120, ge=0, description="tasks: does the image show what its caption says?")
+    caption: Count = Field(120, ge=0, description="tasks: which of two captions fits the image?")
 
 
 class Study(Section):
@@ -34,13 +30,13 @@ class Study(Section):
     consent: str | None = Field(
         None,
         min_length=1,
-        description="text above each task: the study, withdrawal, whom to ask; null: none",
+        description="text above each task: the study, withdrawal, whom to ask",
     )
     keep: float = Field(
         0.75,
         ge=0,
         le=1,
-        description="fraction of a worker's gold tasks that must be right for the answers to count",
+        description="fraction of gold tasks that a worker must answer correctly",
     )
     answers: list[str] = Field(
         [], description="CSV files of answers, such as Label Studio's exports"

@@ -35,20 +35,20 @@ def correlate_entries(
     and images.
 
     Args:
-        entries: columns image_id, score, share.
+        entries: columns image_id, score, fraction.
         mirrored: an entry compares two sides in arbitrary order, and so counts from both sides.
     """
     # Rounded, because floating-point differences break ties.
     scores = np.round(entries["score"].to_numpy(float), DECIMALS)
-    shares = np.round(entries["share"].to_numpy(float) - 0.5, DECIMALS)
+    fractions = np.round(entries["fraction"].to_numpy(float) - 0.5, DECIMALS)
     images = entries["image_id"].to_numpy(str)
     if mirrored:
         scores = np.concatenate([scores, -scores])
-        shares = np.concatenate([shares, -shares])
+        fractions = np.concatenate([fractions, -fractions])
         images = np.tile(images, 2)
     # Each entry once, (1, n); then as often as its image is drawn, (resamples, n).
-    (value,) = kendall(scores, shares, np.ones((1, len(scores))))
-    draws = kendall(scores, shares, resample_images(images, resamples, generator))
+    (value,) = kendall(scores, fractions, np.ones((1, len(scores))))
+    draws = kendall(scores, fractions, resample_images(images, resamples, generator))
     defined = draws[~np.isnan(draws)]
     # If many resamples have no correlation, the others are not a representative sample.
     if len(defined) >= max(1, MIN_DEFINED * len(draws)):

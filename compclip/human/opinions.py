@@ -38,7 +38,7 @@ PREFERENCE_COLUMNS = [
     "generator",
     "against",
     "split",
-    "share",
+    "fraction",
     "low",
     "high",
     "answers",
@@ -159,8 +159,8 @@ def _log_problems(problems: Sequence[str]) -> None:
 
 
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each task of the study: answers, share (the mean value; NaN without answers)
-    and majority.
+    """Return a row for each task of the study: answers, fraction (the mean value; NaN without
+    answers) and majority.
 
     majority is a generator, yes or no, prompt or other, or TIE; None without answers. Repeats are
     ignored. ``opinions`` are those of kept workers.
@@ -168,17 +168,17 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     table = with_first(tasks[tasks["check"] == "none"])
     # Repeats would count a task twice.
     counted = opinions[opinions["check"] == "none"]
-    values = counted.groupby("task_id")["value"].agg(answers="size", share="mean")
+    values = counted.groupby("task_id")["value"].agg(answers="size", fraction="mean")
     table = table.join(values, on="task_id")
     # Tasks without answers stay in the table.
     table["answers"] = table["answers"].fillna(0).astype(int)
     winners = []
     for row in table.itertuples():
         one, zero = MAJORITY_NAMES.get(row.kind, (row.a, row.b))
-        winners.append(one if row.share >= 0.5 else zero)
+        winners.append(one if row.fraction >= 0.5 else zero)
     majority = pd.Series(winners, table.index, dtype=object)
-    majority = majority.mask(table["share"] == 0.5, TIE)
-    return table.assign(majority=majority.where(table["share"].notna(), None))
+    majority = majority.mask(table["fraction"] == 0.5, TIE)
+    return table.assign(majority=majority.where(table["fraction"].notna(), None))
 
 
 def with_all_splits(rows: pd.DataFrame) -> pd.DataFrame:
@@ -211,7 +211,7 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
         values = answers["value"].to_numpy(float)
         weights = np.ones(len(values))
         generator = rng(seed, "analyze", *names)
-        estimate = interval.share(images, values, weights, resamples, generator)
+        estimate = interval.fraction(images, values, weights, resamples, generator)
         interval_columns = (estimate.value, estimate.low, estimate.high)
         counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
         rows.append((*names, *interval_columns, *counts))

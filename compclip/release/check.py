@@ -96,7 +96,7 @@ def check_part(composition: "ReleasePart") -> None:
     }
     bounded(settings.candidates, least_distractors(prompts=prompts, **pools), where)
     # Read the files that are not read with the scores.
-    _ = composition.health, composition.matched, composition.variants
+    _ = composition.bias_check, composition.matched, composition.variants
     _ = composition.divergences, composition.rules
     # What a submission's scores are compared with.
     for judge in settings.judges:

@@ -36,5 +36,5 @@ class ReleaseConfig(Section):
     url: str = Field(
         "https://example.org/release", min_length=1, description="where it is published"
     )
-    description: str = Field("", description="text at the beginning of the data card")
+    description: str = Field("", description="beginning of the data card")
     images: bool = Field(False, description="copy the real images, if their license allows it")

@@ -108,8 +108,8 @@ def lines_of(
         training_data: what each submission's model was trained on, as told.
     """
     anchors = composition.contents.anchors
-    is_fit = composition.health.is_fit
-    all_verdicts = verdicts.verdicts(scores, anchors, is_fit, training_data)
+    passes_bias_check = composition.bias_check.passes
+    all_verdicts = verdicts.verdicts(scores, anchors, passes_bias_check, training_data)
     verdict_of = {verdict.generator: verdict.verdict for verdict in all_verdicts}
     lines = []
     # Divergences are of no generator.

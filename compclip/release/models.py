@@ -6,6 +6,7 @@ type cannot say is checked where files meet: ``release.check`` and ``release.sub
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,11 +26,12 @@ from compclip.core.artifacts.files import read_json, safe_id
 from compclip.core.errors import UserError, require
 from compclip.core.settings.arguments import Candidates
 from compclip.core.settings.section import NAME, Section, SeedNumber
+from compclip.core.tables import version_fault
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ENDS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MOST_CHUNKS = 10_000
 SHOWN = 200  # characters of a key or a fault that are shown
 DOWNLOAD = "download the release again"  # what users do about a faulty release
@@ -102,7 +104,7 @@ class ReleasedComposition(Strict):
 class Contents(Strict):
     """The content of ``release.json``."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     name: Name
     version: str = Field(pattern=VERSION, max_length=100)
     license: Line
@@ -115,7 +117,7 @@ class Contents(Strict):
     halves: SeedNumber
     train_on: Literal["train", "half", "all"]
     prompts: Literal["pairs", "all"]
-    health: Chance
+    max_bias: Chance
     batch: Annotated[int, Field(ge=1, le=1 << 16)]
     threads: Annotated[int, Field(ge=1, le=1024)]
     files: dict[RelativePath, Sha256] = Field(max_length=1_000_000)
@@ -143,7 +145,7 @@ AdjustmentFile = strict(
     "AdjustmentFile", {"multiple": Multiple, "of_seen": dict[Line, Multiple], "mean": list[Signed]}
 )
 
-# ``health/J.json``, as ``score.measure_health`` describes it. Of no entries, it has only ``n``.
+# ``bias/J.json``, as ``score.measure_bias`` describes it. Of no entries, it has only ``n``.
 INTERVALS = " ".join(ENDS)
 Accuracy = strict(
     "Accuracy",
@@ -156,15 +158,15 @@ Accuracy = strict(
     },
 )
 Loss = strict("Loss", {f"value {INTERVALS}": Signed | None})
-HealthOfImages = strict(
-    "HealthOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None}
+BiasOfImages = strict(
+    "BiasOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None}
 )
 Synonyms = strict("Synonyms", {"n": Count, "agreement": Chance | None})
-JudgeHealth = strict(
-    "JudgeHealth",
+JudgeBias = strict(
+    "JudgeBias",
     {
         "dataset composition judge judge_hash": Line,
-        "images": dict[ImageKind, HealthOfImages],  # type: ignore[valid-type]
+        "images": dict[ImageKind, BiasOfImages],  # type: ignore[valid-type]
         "pairs": dict[Line, Accuracy],  # type: ignore[valid-type]
         "adjustment": Multiple | None,
         "synonyms": Synonyms,
@@ -175,8 +177,8 @@ JudgeHealth = strict(
 VariantsOfSplit = strict(
     "VariantsOfSplit",
     {
-        "prompts with_variants alternatives": Count,
-        "dropped": dict[Line, Count],
+        "prompts with_variants variants": Count,
+        "excluded": dict[Line, Count],
         "ceiling": Chance | None,
     },
 )
@@ -202,7 +204,7 @@ SetSummary = strict(
     {
         "set split prompts distractors": Line,
         "judged images adjective_judged": Count,
-        "missing unreadable": list[RelativePath],
+        "missing broken": list[RelativePath],
         f"{SAMPLED} exact adjective adjective_chance blind_control hubness": Chance | None,
         "pool": Pool,
         "balance": Annotated[Balance | None, Field(default=None)],
@@ -252,11 +254,24 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
     raise UserError(f"{file}: {' '.join(fault.split())}; {remedy}")
 
 
+def _writer(content: dict[str, Any]) -> str:
+    """Return the version of compclip that wrote a release or a submission; "" if it tells none."""
+    environment = content.get("environment")
+    # A submission has it among the packages of its environment.
+    told = environment if isinstance(environment, dict) else content
+    version = told.get("compclip")
+    # A stranger may have written anything.
+    if isinstance(version, str) and re.fullmatch(VERSION, version):
+        return version
+    return ""
+
+
 def _require_version(file: Path, content: Any, kind: str) -> None:
     """Raise UserError unless a file of this kind has the schema's current version."""
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    fault = f"version {version!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
-    remedy = f"use the compclip that wrote it, or correct the path of the {kind}"
+    content = content if isinstance(content, dict) else {}
+    version = content.get("schema_version")
+    fault = version_fault(version, SCHEMA_VERSION, kind, _writer(content))
+    remedy = f"make the {kind} again, use the compclip that wrote it, or correct the path"
     # By its type, because True equals 1.
     is_current = type(version) is int and version == SCHEMA_VERSION
     # A stranger may have written a version of any length.

@@ -8,7 +8,7 @@ generator:
 - ``C/prompts.parquet`` (and ``.jsonl``), ``C/variants.parquet``, ``C/swapped.parquet``,
   ``C/splits.parquet``, ``C/ranking.parquet``, ``C/heldout.json``, ``C/variants.json``,
   ``C/divergence.parquet``, ``C/audit.json``;
-- ``C/health/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
+- ``C/bias/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
 """
 
 import os
@@ -36,16 +36,16 @@ from compclip.release.models import (
     DOWNLOAD,
     AdjustmentFile,
     Contents,
-    JudgeHealth,
+    JudgeBias,
     ReleasedComposition,
     Summary,
     VariantsFile,
     read_strictly,
 )
 from compclip.report.table import Scored, all_scores, scores_of
+from compclip.score.bias import BiasCheck
 from compclip.score.choices import Adjustment
 from compclip.score.entries import set_names
-from compclip.score.health import Health
 from compclip.score.scores import Rules, adjective_summary
 from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
@@ -122,13 +122,13 @@ class ReleasePart:
         )
 
     @property
-    def health(self) -> Health:
+    def bias_check(self) -> BiasCheck:
         contents = {}
         # Averaged over judges, as the scores are.
         for judge in self.contents.judges:
-            file = self.folder / "health" / f"{judge}.json"
-            contents[judge] = read_strictly(file, JudgeHealth, DOWNLOAD).model_dump()
-        return Health(contents, self.release.contents.health)
+            file = self.folder / "bias" / f"{judge}.json"
+            contents[judge] = read_strictly(file, JudgeBias, DOWNLOAD).model_dump()
+        return BiasCheck(contents, self.release.contents.max_bias)
 
     @property
     def summaries(self) -> list[SummaryKey]:

@@ -46,7 +46,7 @@ from compclip.score.entries import ENTRY, set_names
 from compclip.score.scores import SetScores
 from compclip.stats import balance
 
-FAILED = ("missing", "unreadable")
+FAILED = ("missing", "broken")
 COUNTS_AS_WRONG = "a missing image counts as wrong"
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 # What the texts on the left look like.
@@ -119,11 +119,11 @@ class SubmittedComposition(Strict):
 
     Args:
         prompts: sha256 of prompts.parquet.
-        images: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
+        images: by file_name, the sha256 of the image, ``missing`` or ``broken``.
     """
 
     prompts: Sha256
-    images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|unreadable)$")]]
+    images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|broken)$")]]
     judges: ScoresByJudge
 
 
@@ -156,7 +156,7 @@ class Submission(Strict):
     prove them.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     name: Name
     judge_weights: JudgeWeights
     training_data: TrainingData

@@ -11,7 +11,7 @@ from compclip.release.submission import FAILED, Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
 from compclip.report.make_table import Tables
-from compclip.report.readable import score_views
+from compclip.report.summary import score_views
 
 
 def part_context(composition: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
@@ -19,17 +19,17 @@ def part_context(composition: ReleasePart, submission: Submission, folder: Path)
     ``folder``.
     """
     submitted = submission.compositions[composition.name]
-    health = composition.health
+    bias_check = composition.bias_check
     tables = compare_submissions(composition, [(submission.name, submitted.judges)])
-    # The judges' health is part of the release, so all submissions have the same notes.
-    notes = [health.line]
-    if health.unrecognized_line:
-        notes.append(health.unrecognized_line)
+    # The judges' bias check is part of the release, so all submissions have the same notes.
+    notes = [bias_check.line]
+    if bias_check.unrecognized_line:
+        notes.append(bias_check.unrecognized_line)
     training_data = {submission.name: submission.training_data}
     anchors = composition.contents.anchors
     return {
         "name": composition.name,
-        "verdicts": verdicts.verdicts(tables.scores, anchors, health.is_fit, training_data),
+        "verdicts": verdicts.verdicts(tables.scores, anchors, bias_check.passes, training_data),
         "views": score_views(tables.scores, tables.comparisons, {}),
         "notes": notes,
         # They count as wrong.

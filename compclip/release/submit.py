@@ -63,7 +63,7 @@ class Submit(Command):
         "verdict",
     )
     missing: bool = Field(
-        False, description="accept missing and unreadable images, which count as wrong"
+        False, description="accept missing and broken images, which count as wrong"
     )
     sizes: bool = Field(False, description="accept images of different sizes")
     device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
@@ -79,7 +79,7 @@ class Pictures:
 
     Args:
         manifest: columns of ``tables.MANIFEST``, with paths of files.
-        digests: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
+        digests: by file_name, the sha256 of the image, ``missing`` or ``broken``.
         sizes: numbers of images by width and height.
     """
 
@@ -102,7 +102,7 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
         try:
             sizes[image_size(files[name])] += 1
         except BrokenImage:
-            digests[name] = "unreadable"
+            digests[name] = "broken"
         else:
             digests[name] = sha256(files[name])
             paths[name] = str(files[name])
@@ -123,12 +123,12 @@ def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
 def check_pictures(
     folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool
 ) -> None:
-    """Raise UserError for missing and unreadable images and for different sizes, unless
+    """Raise UserError for missing and broken images and for different sizes, unless
     accepted.
     """
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
     counts = f"{len(lacking)} of {len(pictures.digests)} images of {composition}"
-    fault = f"{counts} are missing or unreadable"
+    fault = f"{counts} are missing or broken"
     remedy = "draw them, or add --missing to count them as wrong"
     require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
     if lacking:

@@ -11,7 +11,6 @@ class ReportConfig(Section):
     examples: Count = Field(
         24,
         ge=0,
-        description="captions shown beside their swapped ones in report.html for each "
-        "composition, with images, and"
-        " half as many unseen captions",
+        description="swapped captions in report.html for each composition; half as many unseen "
+        "ones",
     )

@@ -23,11 +23,11 @@ class Measure:
 
 _RANKED_FIRST = "How often the judge ranks the caption first among the candidates, exact."
 _ADJECTIVE = (
-    "How often the judge ranks the prompt above its copies with other ranked adjectives, "
+    "How often the judge ranks the prompt above its variants with other ranked adjectives, "
     "false of the image."
 )
 _CEILING = (
-    "The expected adjective accuracy of a random choice among the prompt and the copies that "
+    "The expected adjective accuracy of a random choice among the prompt and the variants that "
     "captions of the image"
     " state, if these were kept: the mean of 1 / (1 + stated copies)."
 )

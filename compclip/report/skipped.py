@@ -1,4 +1,4 @@
-"""Data without a split or a prompt; images without a score are in the notes of ``readable``."""
+"""Data without a split or a prompt; images without a score are in the notes of ``summary``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

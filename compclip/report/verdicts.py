@@ -61,12 +61,12 @@ def _estimate(row: Row) -> str:
     return f"{percent(row['value'], 0)} % {ends}".strip()
 
 
-def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
+def _reason(row: Row, passes_bias_check: bool | None, training_data: str) -> str:
     """Return why a generator gets no verdict, "" if it gets one."""
     if not pd.isna(row["note"]):
         return str(row["note"])
     # None: the bias is unknown, which the notes say.
-    if is_fit is False:
+    if passes_bias_check is False:
         return "the judges fail the bias check"
     if row["judges"] < 2:
         return "one judge, whose error is unknown"
@@ -87,7 +87,7 @@ def _composed_text(rows: Mapping[Place, Row], composed: Row) -> str:
 
 
 def _verdict(
-    name: str, rows: Mapping[Place, Row], is_fit: bool | None, training_data: str
+    name: str, rows: Mapping[Place, Row], passes_bias_check: bool | None, training_data: str
 ) -> Verdict:
     composed = composed_of(rows)
     assert composed is not None, "the caller has checked this"
@@ -100,7 +100,7 @@ def _verdict(
             return Verdict(name, DRAWS_NOTHING, texts[0])
     if not pd.isna(composed["value"]):
         texts.append(_composed_text(rows, composed))
-    reason = _reason(composed, is_fit, training_data)
+    reason = _reason(composed, passes_bias_check, training_data)
     if reason:
         return Verdict(name, NO_VERDICT, "; ".join([reason, *texts]))
     verdict = verdict_of(composed["same_pairs_low"], composed["same_pairs_high"])
@@ -110,7 +110,7 @@ def _verdict(
 def verdicts(
     scores: pd.DataFrame,
     anchors: Anchors,
-    is_fit: bool | None,
+    passes_bias_check: bool | None,
     training_data: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """Return a verdict for each generator of one composition with an estimate.
@@ -118,7 +118,7 @@ def verdicts(
     Args:
         scores: rows of ``scores.parquet``.
         anchors: reference and usual pair of each split.
-        is_fit: whether the judges pass the bias check, if known.
+        passes_bias_check: whether the judges pass the bias check, if known.
         training_data: what each model was trained on, by generator; others on this split.
     """
     # Controls and models without a statement were trained on this split.
@@ -136,7 +136,7 @@ def verdicts(
             result.append(Verdict(name, anchor_names[name], ""))
         else:
             trained_on = training_data.get(name, "split")
-            result.append(_verdict(name, rows, is_fit, trained_on))
+            result.append(_verdict(name, rows, passes_bias_check, trained_on))
     return result
 
 
@@ -149,9 +149,9 @@ def none_line(anchors: Anchors) -> str:
             lacking.append(name)
     names = " and ".join(lacking) or "reference and usual pair"
     return (
-        f"no estimate of what is composed: a split has no {names}; add photographs, habit and "
-        "stand_ins, or faithful,"
-        " memorizer and usual for drawn birds, to generate.generators."
+        f"no estimate of what is composed: a split has no {names}; add photographs, "
+        "usual_photographs and pair_photographs, or faithful, memorizer and usual for drawn birds, "
+        "to generate.generators."
     )
 
 

@@ -17,15 +17,13 @@ class Balance(Section):
 
     dominant: DominantPairs | dict[str, DominantPairs] = Field(
         1,
-        description="number of dominant pairs, or a mapping from composition to number (1 where "
-        "it names none);"
-        " published: 2 for C-CUB color",
+        description="number of dominant pairs; published: 2 for C-CUB color",
     )
     ratio: float = Field(
         1.25,
         ge=1,
         le=1e6,
-        description="cap dominant pairs at this multiple of the next most frequent",
+        description="cap of dominant pairs, as a multiple of the next most frequent",
     )
 
     def dominant_of(self, composition: str) -> int:
@@ -41,23 +39,20 @@ class Scoring(Section):
     candidates: Count | None = Field(
         None,
         ge=2,
-        description="candidates of an image: its own caption and the distractors; null: 100, or "
-        "as many as the smallest"
-        " split allows",
+        description="an image's own caption and the distractors; null: 100, or as many as the "
+        "smallest split allows",
     )
     ties: Literal["random", "own_first"] = Field(
-        "random", description="which of tied captions is ranked first; own_first as published"
+        "random", description="which of tied captions is first; published: own_first"
     )
     distractors: list[Literal["original", "swapped", "published"]] = Field(
         ["original", "swapped"],
         min_length=1,
-        description="distractors of swapped captions: original captions, swapped captions, or "
-        "(published) the originals"
-        " of swapped captions",
+        description="distractors of swapped captions; published: the originals of swapped captions",
     )
     chunking: Literal["even", "published"] = Field(
         "even",
-        description="chunks of the sampled score; published: equal chunks without the remainder",
+        description="published: equal chunks of the sampled score, without the remainder",
     )
     chunks: Count = Field(10, ge=1, description="number of chunks of the sampled score")
     balance: Balance = Field(default_factory=Balance)
@@ -78,20 +73,18 @@ class ScoreConfig(Scoring):
 
     reference: str | None = Field(
         None,
-        description="generator that shows what is asked; null: faithful for drawn birds, "
-        "otherwise photographs, if"
-        " it is among the generators",
+        description="generator that shows what is asked; null: faithful for drawn birds, otherwise "
+        "photographs",
     )
     batch: Count = Field(
         256, ge=1, description="items encoded at once; changes floating-point rounding"
     )
-    health: float = Field(
+    max_bias: float = Field(
         0.15,
         ge=0,
         le=1,
-        description="loss of adjective accuracy that a judge may have on held-out pairs, against "
-        "seen pairs of the same"
-        " frequency, for a verdict (docs/measurement.md)",
+        description="largest loss of adjective accuracy on held-out pairs with which judges give a "
+        "verdict (docs/bias.md)",
     )
     fid: Fid | None = Field(
         None, description="null: no Fréchet inception distance; {}: as published"

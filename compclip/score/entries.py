@@ -33,7 +33,7 @@ class EntrySet:
     # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     entries: pd.DataFrame
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
-    # ENTRY, pair, file_name, status of prompts whose image is missing or unreadable, which count as
+    # ENTRY, pair, file_name, status of prompts whose image is missing or broken, which count as
     # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
@@ -47,7 +47,7 @@ def judged_entries(
     prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the prompts of ``split`` with an image and its path, and those whose image is missing
-    or unreadable.
+    or broken.
 
     Prompts without a matching real image (status ``skipped``) are in neither.
     """
@@ -58,7 +58,7 @@ def judged_entries(
     # A prompt that the manifest does not have was not drawn.
     status = entries["status"].fillna("missing")
     entries["status"] = status
-    failed = entries.loc[status.isin(("missing", "unreadable")), FAILED]
+    failed = entries.loc[status.isin(("missing", "broken")), FAILED]
     with_image = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
     return with_image.reset_index(drop=True), failed.reset_index(drop=True)
 

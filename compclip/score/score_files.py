@@ -37,7 +37,7 @@ class ScoreFiles(Command):
         "of --entries",
     )
     variants: Path | None = Field(
-        None, description="copies of captions with another adjective: image_id, caption_id, text"
+        None, description="captions with another adjective: image_id, caption_id, text"
     )
     candidates: Count | None = Field(
         None, ge=2, description=Scoring.model_fields["candidates"].description
@@ -47,7 +47,7 @@ class ScoreFiles(Command):
     )
     threads: Threads
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto uses a GPU if there is one"
+        "auto", description="auto: a GPU if there is one"
     )
     seed: Seed
     output: Path | None = Field(None, description="CSV with the scores of each image")

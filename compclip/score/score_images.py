@@ -342,7 +342,7 @@ def score_with_judge(
         judge: as ``clip.model.load_judge`` returns it.
         captions: possible distractors: image_id and text; class_id, if images have classes, since
             captions of an image's class are not its distractors. None: the captions of ``entries``.
-        variants: image_id, caption_id and text of copies of captions with another adjective, as in
+        variants: image_id, caption_id and text of captions with another adjective, as in
             ``make_variants``.
         scoring: None: the defaults of the config.
         batch: items encoded at once; changes floating-point rounding.

@@ -199,7 +199,7 @@ def set_summary(
         "judged": len(table),
         "images": int(table["image_id"].nunique()),
     }
-    for status in ("missing", "unreadable"):
+    for status in ("missing", "broken"):
         summary[status] = failed.get(status, [])
     summary["pool"] = pool_summary(numbered.pool, classes, rules.candidates)
     summary["exact"] = rounded(table["expected_top1"].mean()) if len(table) else None

@@ -26,10 +26,10 @@ class SpecsTraining(Section):
         40,
         ge=0,
         le=1e9,
-        description="warm-up steps of the learning rate; below 1: fraction of all steps",
+        description="warm-up steps; below 1: fraction of all steps",
     )
     precision: Literal["auto", "fp32", "amp_bf16", "amp_fp16"] = Field(
-        "auto", description="auto: amp_fp16, as published, on a GPU, fp32 on a CPU"
+        "auto", description="auto: amp_fp16 on a GPU, as published, otherwise fp32"
     )
 
 
@@ -37,18 +37,14 @@ class LongCaptions(Section):
     """A user's long captions, instead of descriptions of the sketches."""
 
     examples: str = Field(
-        description="training captions: ShareGPT4V's JSON, or a table with columns image and text"
+        description="training captions: ShareGPT4V's JSON, or a table with image and text"
     )
-    images: str | None = Field(
-        None, description="folder that the training images' paths are relative to"
-    )
+    images: str | None = Field(None, description="folder of the training images")
     increments: str = Field(
-        description="test captions: a table with columns image, caption_id, step, text and, "
-        "optionally, negative"
+        description="test captions: a table with image, caption_id, step, text and, optionally, "
+        "negative"
     )
-    increment_images: str | None = Field(
-        None, description="folder that the test images' paths are relative to"
-    )
+    increment_images: str | None = Field(None, description="folder of the test images")
 
 
 class SpecsConfig(Section):
@@ -57,7 +53,7 @@ class SpecsConfig(Section):
     """
 
     seeds: list[SeedNumber] = Field(
-        [0], min_length=1, description="seeds; the whole experiment runs once for each"
+        [0], min_length=1, description="the whole experiment runs once for each seed"
     )
     data: LongCaptions | None = Field(
         None, description="long captions; null: descriptions of the sketches"
@@ -65,7 +61,7 @@ class SpecsConfig(Section):
     test: Count = Field(1000, ge=1, description="sketches used only for testing")
     base: SmallJudgeConfig = Field(
         default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),
-        description="the CLIP that is stretched; its epochs are on short captions",
+        description="the CLIP that is stretched; trained on short captions",
     )
     training: SpecsTraining = Field(default_factory=SpecsTraining)
 

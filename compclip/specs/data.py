@@ -47,7 +47,11 @@ class LongExamples:
         self.texts = usable["text"].to_numpy()
         self.ends = usable["ends"].to_numpy()
         self.images = images
-        self.skipped = len(rows) - len(usable)  # number of unusable rows
+        faults = rows.loc[rows["fault"] != "", "fault"]
+        # Without what is wrong with a single image, which is in parentheses.
+        reasons = faults.str.split(" (", regex=False).str[0]
+        # the number of unusable rows, by reason
+        self.excluded = {str(reason): int(n) for reason, n in reasons.value_counts().items()}
 
     def __len__(self) -> int:
         return len(self.names)

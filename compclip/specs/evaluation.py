@@ -1,4 +1,4 @@
-"""Functions of all evaluations of a judge: handling of unreadable images, and the format of
+"""Functions of all evaluations of a judge: handling of broken images, and the format of
 results.
 """
 
@@ -63,7 +63,7 @@ def _fault(path: Path) -> str:
     except (BrokenImage, OSError) as error:
         # str() of an OSError has the path, too.
         reason = error.strerror if isinstance(error, OSError) else error
-        return f"unreadable image: {reason}"
+        return f"broken image: {reason}"
     return ""
 
 
@@ -76,7 +76,7 @@ def mean_over_images(
     """
     estimate: dict[str, float | int | None] = {"value": None, "low": None, "high": None}
     if len(values):
-        estimator = interval.mean if paired else interval.share
+        estimator = interval.mean if paired else interval.fraction
         weights = np.ones(len(values))  # all captions count equally, whatever their image
         mean = estimator(images, values, weights, SPECS_RESAMPLES, generator)
         estimate = {key: rounded(getattr(mean, key)) for key in estimate}

@@ -20,10 +20,10 @@ from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.evaluation import NO_FILE, embed_readable, mean_over_images, show_estimate
 
 INTRINSIC_DEFINITION = (
-    "Over captions with more than one increment, the mean of each caption's share. pos: of its "
+    "Over captions with more than one increment, the mean of each caption's fraction. pos: of its "
     "increments, those at which the similarity rises; neg: of its negatives, those that the true "
-    "text beats; increment_rate: (pos + 1 - the share of its negatives that beat the true text) / "
-    "2. A tie is neither a rise nor a win of either side."
+    "text beats; increment_rate: (pos + 1 - the fraction of its negatives that beat the true text) "
+    "/ 2. A tie is neither a rise nor a win of either side."
 )
 
 SkippedNames = dict[str, list[str]]  # names of skipped entries, by reason
@@ -130,7 +130,7 @@ def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataF
     fault = f"none of {steps['image'].nunique()} images can be read"
     require(is_readable.any(), fault, f"{steps['path'].iloc[0]}: {faults[0]}")
     unread = steps["image"][~is_readable]
-    reasons = np.where(faults == NO_FILE, "images missing", "images unreadable")[~is_readable]
+    reasons = np.where(faults == NO_FILE, "images missing", "images broken")[~is_readable]
     by_reason = unread.groupby(reasons, sort=False)
     skipped = {str(reason): names.unique().tolist() for reason, names in by_reason}
     steps = steps[is_readable].reset_index(drop=True)
@@ -238,7 +238,10 @@ def intrinsic(
     result = {
         "captions": captions,
         "captions_with_one_increment_or_none": unmeasured,
-        "left_out": {reason: named(names) for reason, names in names_by_reason.items()},
+        "excluded": {reason: len(names) for reason, names in names_by_reason.items()},
+        "excluded_names": {
+            reason: named(names)["names"] for reason, names in names_by_reason.items()
+        },
         "judges": [evaluation.result for evaluation in evaluations],
         "differences": [compare_judges(first, second, seed) for second in compared],
     }

@@ -18,7 +18,7 @@ from compclip.specs.evaluation import Device, embed_readable
 
 # Values of column status; other values are faults.
 OK = "ok"
-TRUNCATED = "cut"
+TRUNCATED = "truncated"
 SCORE_COLUMNS = ("specs", "cosine", "status")  # added to the user's
 FAULTS_LOGGED = 20
 

@@ -261,7 +261,7 @@ class Trainer:
             **dict(zip(LOSSES, means, strict=True)),
             "margin": float(self.objective.margin.epsilon),
             "lr": lr,
-            "cut": truncated,
+            "truncated": truncated,
             "without_negative": without_negative,
         }
 

@@ -21,9 +21,9 @@ from compclip.judge.training import chance_among_first
 from compclip.specs.evaluation import Device, mean_over_images, result_head, show_estimate
 
 ZERO_SHOT_DEFINITION = (
-    "The share of images whose class is among the k of greatest similarity; a class is the mean of "
-    "its texts' unit vectors, of unit length. Ties are in random order: an image counts with its "
-    "chance. Intervals resample images."
+    "The fraction of images whose class is among the k of greatest similarity; a class is the mean "
+    "of its texts' unit vectors, of unit length. Ties are in random order: an image counts with "
+    "its chance. Intervals resample images."
 )
 
 

@@ -16,6 +16,7 @@ violations.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -282,8 +283,8 @@ def join_audits(
     *,
     heldout: Collection[str],
     reported: Sequence[dict[str, Any]] = (),
-    unused: Collection[str] = (),
-    tolerance: str = "refuse",
+    excluded: Collection[str] = (),
+    on_violation: str = "error",
     where: str = "split",
 ) -> dict[str, Any]:
     """Return the content of audit.json.
@@ -292,12 +293,12 @@ def join_audits(
         blocks: ``audit_block`` of blocks of images, in order.
         reported: violations that were found in a published split; an entry may count for several
             (``count``).
-        tolerance: whether ``accept_split`` refuses violations or counts them.
-        heldout, unused, where: as in ``audit``.
+        on_violation: whether ``accept_split`` refuses violations (error) or counts them (warn).
+        heldout, excluded, where: as in ``audit``.
     """
     without_split = {image for block in blocks for image in block["without_split"]}
-    # Contested and unused images may be in no split, but no others.
-    lost = without_split.difference(unused)
+    # Excluded images may be in no split, but no others.
+    lost = without_split.difference(excluded)
     violations = _joined_violations(blocks, lost, reported)
     suspicions = _joined_suspicions([block["suspicions"] for block in blocks])
     captions = _counts_by_split(blocks, "captions")
@@ -308,7 +309,7 @@ def join_audits(
         "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
         "heldout_pairs": len(set(heldout)),
         "images": _counts_by_split(blocks, "images"),
-        "images_unused": len(without_split) - len(lost),
+        "images_excluded": len(without_split) - len(lost),
         "captions": captions,
         "captions_read": captions["train"] + captions["test_seen"],
         "swapped": sum(block["swapped"] for block in blocks),
@@ -328,7 +329,7 @@ def join_audits(
         "counts": counts,
         "suspicions": suspicions,
         "disagreement": disagreement,
-        "tolerance": tolerance,
+        "on_violation": on_violation,
     }
 
 
@@ -344,7 +345,7 @@ def audit(  # noqa: PLR0913
     compounds: Lexicon | None = None,
     *,
     facts: Facts | None = None,
-    unused: Sequence[str] = (),
+    excluded: Sequence[str] = (),
     where: str = "split",
 ) -> dict[str, Any]:
     """Check a split and its swapped captions by word order alone, and compare word order with the
@@ -360,7 +361,7 @@ def audit(  # noqa: PLR0913
         compounds: None: ``lexicons/compounds/common.yaml``.
         facts: image_id, part and value that drawn captions state: both readers are compared with
             them, if ``nouns`` is given.
-        unused: images that may be in no split.
+        excluded: images that may be in no split.
         where: what is audited, for messages.
 
     Returns:
@@ -375,7 +376,7 @@ def audit(  # noqa: PLR0913
     require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
     lexicons = Lexicons(adjectives, nouns, compounds)
     block = audit_block(captions, pairs, splits, swapped, heldout, lexicons, facts)
-    return join_audits([block], heldout=heldout, unused=unused, where=where)
+    return join_audits([block], heldout=heldout, excluded=excluded, where=where)
 
 
 def in_words(violation: dict[str, Any]) -> str:
@@ -387,8 +388,6 @@ def in_words(violation: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in fields.items())
 
 
-def unused_images(summary: dict[str, Any]) -> list[str]:
+def excluded_images(summary: dict[str, Any]) -> list[str]:
     """Return the images that splits.json reports as in no split."""
-    # Drawn, divided and published splits report different keys.
-    contested = [record["image_id"] for record in summary.get("contested", ())]
-    return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]
+    return list(chain.from_iterable(summary["excluded_images"].values()))

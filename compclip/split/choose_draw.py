@@ -29,7 +29,7 @@ from compclip.split.widths import estimate_split, half_width, more_captions, nam
 DRAWS: dict[str, tuple[Any, ...]] = {
     "window": ((25, 75), (50, 100), (10, 75)),
     "fraction": (0.1, 0.15, 0.2, 0.3),
-    "prefer": ("any", "swappable"),
+    "prefer_swappable": (False, True),
 }
 # Multiples of the number of captions to extrapolate to.
 TIMES = [1.1**step for step in range(1, 73)]
@@ -181,7 +181,9 @@ def _describe(trial: Trial, chosen: Mapping[str, Any], ranked: int) -> str:
     """Return the choice, its reason and the widths as text."""
     draw = trial.draw
     low, high = draw.window
-    settings = f"fraction {draw.fraction:g}, window {low:g} to {high:g}, prefer {draw.prefer}"
+    preference = str(draw.prefer_swappable).lower()  # as in the config
+    settings = f"fraction {draw.fraction:g}, window {low:g} to {high:g}"
+    settings += f", prefer_swappable {preference}"
     rank = "best"
     if trial.is_enough(chosen["width"]):
         rank = f"first within ± {chosen['width']:g} points"

@@ -14,13 +14,14 @@ from pydantic import (
 from compclip.core.settings.section import COMPOSITION_FIELD, Count, Section
 
 PromptRule = Annotated[
-    Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")
+    Literal["pairs", "all"],
+    Field("pairs", description="captions with a pair, or, as published, all"),
 ]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
     Field(
         "train",
-        description="images used for training; half: train and the test images that are not judged",
+        description="training images; half: train and the test images that are not judged",
     ),
 ]
 
@@ -31,17 +32,14 @@ class DrawConfig(Section):
     fraction: float | None = Field(
         None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up"
     )
-    least: Count = Field(
-        0, ge=0, description="least number of held-out pairs, if the fraction gives fewer"
-    )
+    min_pairs: Count = Field(0, ge=0, description="minimum number of held-out pairs")
     window: tuple[float, float] | None = Field(
         None, description="percentiles of the ranking to draw between"
     )
-    prefer: Literal["any", "swappable"] | None = Field(
+    prefer_swappable: bool | None = Field(
         None,
-        description="swappable: prefer pairs whose nouns occur often with other adjectives, which "
-        "a swap can replace,"
-        " but not so often that they would dominate; any as published",
+        description="prefer pairs that a swap can often make, but not so often that they would "
+        "dominate; false as published",
     )
 
     @model_validator(mode="after")
@@ -57,14 +55,14 @@ class Draw(DrawConfig):
 
     fraction: float = Field(0.1, gt=0, lt=1)
     window: tuple[float, float] = (25.0, 75.0)
-    prefer: Literal["any", "swappable"] = "any"
+    prefer_swappable: bool = False
 
 
 class Heldout(DrawConfig):
     """Which pairs are held out. A fraction, window or preference that is null is chosen by the
     captions.
 
-    Fraction 0.1, window [25, 75] and preference any are as published.
+    Fraction 0.1, window [25, 75] and no preference are as published.
     """
 
     width: float = Field(
@@ -75,9 +73,8 @@ class Heldout(DrawConfig):
     )
     pairs: list[str] | dict[str, list[str]] | None = Field(
         None,
-        description="adjective_noun strings (for several compositions, a list for each), ranked "
-        "or not: overrides the"
-        " draw",
+        description="adjective_noun strings, ranked or not, instead of a draw; for several "
+        "compositions, a list for each",
     )
 
     @field_validator("pairs", mode="before")
@@ -134,11 +131,9 @@ class Divergence(Section):
         0.02, ge=0, le=1, description="target atom divergence; with compound max, an upper bound"
     )
     compound: Literal["max"] | Annotated[float, Field(ge=0, le=1)] = Field(
-        "max", description="target compound divergence, from 0 to 1; max: the largest"
+        "max", description="target compound divergence; max: the largest"
     )
-    train: float = Field(
-        0.6, gt=0, lt=1, description="fraction of the images; those in neither side are not used"
-    )
+    train: float = Field(0.6, gt=0, lt=1, description="fraction of the images")
     test: float = Field(
         0.2,
         gt=0,
@@ -169,15 +164,14 @@ class SplitConfig(Section):
 
     method: Literal["pairs", "divergence"] = Field(
         "pairs",
-        description="pairs: hold out pairs, then divide the images; divergence: the other way "
-        "round",
+        description="pairs: hold out pairs, then divide the images; divergence: divide first",
     )
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn as configured here")
-    violations: Literal["refuse", "count"] = Field(
-        "refuse",
-        description="count: continue despite audit violations, which are listed in audit.json",
+    on_violation: Literal["error", "warn"] = Field(
+        "error",
+        description="warn: continue despite audit violations, which are listed in audit.json",
     )
     test_seen: Literal["auto"] | Annotated[Count, Field(gt=0)] = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
@@ -186,13 +180,12 @@ class SplitConfig(Section):
     draws: Count = Field(
         1,
         ge=1,
-        description="images to be made for each prompt; up to three times as many of matched seen "
-        "ones",
+        description="images for each prompt; for matched seen ones, up to three times as many",
     )
     per_image: Count | None = Field(
         None,
         ge=1,
-        description="most prompts per image and split, in seen also of matched pairs; null: all",
+        description="most prompts per image and split; in seen, also of matched pairs",
     )
 
     @property
@@ -202,7 +195,7 @@ class SplitConfig(Section):
         return is_drawn and None in (
             self.heldout.fraction,
             self.heldout.window,
-            self.heldout.prefer,
+            self.heldout.prefer_swappable,
         )
 
     @model_validator(mode="after")

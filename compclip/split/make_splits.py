@@ -44,6 +44,11 @@ from compclip.text.lexicon import Lexicon, require_occurring
 MAX_SEEN_PERCENT = 12
 LOW_TRAIN, MIN_TRAIN = 0.40, 0.20
 
+# Reasons why images are in no split.
+UNDIVIDED = "not used by the division"
+UNTAUGHT = "a pair that train has only disputed, or not at all"
+CONTESTED = "word order states a held-out pair, and the parse does not"
+
 # Columns that are categorical, because strings would take ten times the memory.
 CATEGORICAL = ["image_id", "pair"]
 
@@ -261,7 +266,7 @@ def divided_splits(
     more images are drawn from train by ``draw_seen``, which keeps every pair in train. Every pair
     of ranked words in test_seen is undisputed in train: a test image without a held-out pair, but
     with a pair that train has only disputed or not at all (it is disputed here, or too rare to be
-    ranked), is in no split (``left_out``), like the images in ``unused``.
+    ranked), is excluded, like the images that the division does not use.
     """
     side_of = division.set_index("image_id")["side"].sort_index()
     train = side_of.index[side_of == "train"]
@@ -300,8 +305,10 @@ def divided_splits(
         "source": "divergence",
         "seed": stream.seed,
         "test_seen_wanted": target,
-        "unused": sorted(side_of.index[side_of == "unused"]),
-        "left_out": sorted(skipped),
+        "excluded_images": {
+            UNDIVIDED: sorted(side_of.index[side_of == "unused"]),
+            UNTAUGHT: sorted(skipped),
+        },
         "warnings": warnings,
     }
 
@@ -344,7 +351,14 @@ def split_images(
         splits, summary = _uncontested_splits(images, heldout, rule, stream)
     sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
     summary["warnings"] += _shortages(sizes["test_seen"], summary, images.contested)
-    result = {"images": len(splits), "sizes": sizes, **summary, "contested": images.contested}
+    # Only a division excludes images itself.
+    by_reason = summary.pop("excluded_images", {})
+    by_reason[CONTESTED] = [record["image_id"] for record in images.contested]
+    by_reason = {reason: image_ids for reason, image_ids in by_reason.items() if image_ids}
+    result = {"images": len(splits), "sizes": sizes, **summary}
+    result["excluded"] = {reason: len(image_ids) for reason, image_ids in by_reason.items()}
+    result["excluded_images"] = by_reason
+    result["contested_captions"] = images.contested
     return splits, result
 
 

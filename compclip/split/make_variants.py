@@ -1,4 +1,4 @@
-"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of
+"""Make the variants of each prompt: with other ranked adjectives of its noun, false of
 the image.
 
 A judge that reads the pair ranks a prompt above its variants, which differ from it only in one
@@ -181,8 +181,8 @@ def count_variants(counts: VariantCounts) -> dict[str, Any]:
 
     Returns:
         Counts, and ``ceiling``: the expected adjective accuracy of a random choice among the prompt
-            and the alternatives that captions of the image state, if these were kept: the mean of
-            1 / (1 + stated alternatives) over the prompts with alternatives, kept or stated; None
+            and the variants that captions of the image state, if these were kept: the mean of
+            1 / (1 + stated variants) over the prompts with variants, kept or stated; None
             without any.
     """
     # Sorted as texts: another order of the sum would give other last bits.
@@ -190,18 +190,18 @@ def count_variants(counts: VariantCounts) -> dict[str, Any]:
     variants = np.array([key.variants for key in keys], int)
     stated = np.array([key.stated for key in keys], int)
     prompts = np.array([counts.prompts[key] for key in keys], int)
-    # Prompts without alternatives cannot be ranked wrongly, so they do not count.
-    with_alternatives = prompts * (variants + stated > 0)
+    # Prompts without variants cannot be ranked wrongly, so they do not count.
+    rankable = prompts * (variants + stated > 0)
     ceiling = None
-    if with_alternatives.any():
-        expected = float(with_alternatives @ (1 / (1 + stated)))
-        ceiling = rounded(expected / int(with_alternatives.sum()))
-    dropped = {reason: count for reason, count in sorted(counts.reasons.items()) if count}
+    if rankable.any():
+        expected = float(rankable @ (1 / (1 + stated)))
+        ceiling = rounded(expected / int(rankable.sum()))
+    excluded = {reason: count for reason, count in sorted(counts.reasons.items()) if count}
     return {
         "prompts": int(prompts.sum()),
         "with_variants": int(prompts[variants > 0].sum()),
-        "alternatives": int(prompts @ variants),
-        "dropped": dropped,
+        "variants": int(prompts @ variants),
+        "excluded": excluded,
         "ceiling": ceiling,
     }
 
@@ -308,8 +308,8 @@ def summarize_variants(counts: Mapping[str, VariantCounts]) -> dict[str, Any]:
     result = {}
     for split, split_counts in counts.items():
         entry = count_variants(split_counts)
-        dropped = [f"{reason}: {count}" for reason, count in entry["dropped"].items()]
-        reasons = ", ".join(dropped) or "all"
+        excluded = [f"{reason}: {count}" for reason, count in entry["excluded"].items()]
+        reasons = ", ".join(excluded) or "all"
         numbers = (entry["with_variants"], entry["prompts"])
         log.info("%s: %d of %d prompts have variants (%s)", split, *numbers, reasons)
         result[split] = entry

@@ -49,7 +49,7 @@ def n_heldout(ranked: int, fraction: float) -> int:
 
 def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]:
     """Return pairs drawn without replacement from the window (ends included), sorted."""
-    number = max(n_heldout(len(ranking), draw.fraction), draw.least)
+    number = max(n_heldout(len(ranking), draw.fraction), draw.min_pairs)
     fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
     remedy = (
         "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in "
@@ -65,12 +65,12 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
         f"{number} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs "
         f"are between the percentiles {low:g} and {high:g}"
     )
-    remedy = "widen split.heldout.window, or lower split.heldout.fraction and least"
+    remedy = "widen split.heldout.window, or lower split.heldout.fraction and min_pairs"
     require(len(window) >= number, stream.where, fault, remedy)
     names = pair_names(window).to_numpy()
     # As published: any pair of the window.
     is_preferred = np.ones(len(names), bool)
-    if draw.prefer == "swappable":
+    if draw.prefer_swappable:
         is_preferred = swappable(window, ranking).to_numpy()
     generator = stream.generator("sample_heldout")
     drawn: list[str] = []
@@ -243,8 +243,8 @@ def sample_heldout(  # noqa: PLR0913
         "source": choice.source,
         "window": list(draw.window),
         "fraction": draw.fraction,
-        "least": draw.least,
-        "prefer": draw.prefer,
+        "min_pairs": draw.min_pairs,
+        "prefer_swappable": draw.prefer_swappable,
         "seed": seed,
         "occurrences": {pair: int(counts[pair]) for pair in choice.pairs},
         **choice.entries,

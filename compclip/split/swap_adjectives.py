@@ -439,7 +439,7 @@ def swap_captions(
         swapped = pd.concat(swaps.tables, ignore_index=True)
     entries = {
         "exclusive": swaps.exclusive,
-        "left_alone": dict(sorted(offers.reasons.items())),
+        "excluded": dict(sorted(offers.reasons.items())),
         "seed": stream.seed,
     }
     return swapped, count_swaps(swaps.counts, offers.captions, heldout, entries)

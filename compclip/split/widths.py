@@ -31,8 +31,8 @@ WIDE = 0.175
 
 # How to narrow the intervals, by the source of the held-out pairs.
 WIDTH_REMEDIES = {
-    "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, "
-    "or add captions",
+    "drawn": "set fraction, window and prefer_swappable of split.heldout to null, so that they are "
+    "chosen, or add captions",
     "config": "list more pairs, and more frequent ones, in split.heldout.pairs, or add captions",
     "divergence": "raise split.divergence.test or add captions",
     "published": "the published split has no more pairs and images",

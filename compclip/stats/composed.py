@@ -28,6 +28,9 @@ The interval for the *same pairs* and judges resamples images, or classes, by th
 also draws the effects' errors from their normal distributions, so that it estimates the whole
 posterior (Newton, Polson and Xu 2021, Canadian Journal of Statistics 49:421). The interval for *new
 pairs* is in ``Scale._over_new_pairs``.
+
+The *anchors* are the reference and the usual pair. Shapes of arrays: n prompts, J judges, K pairs,
+k effects, and B = 1 + resamples, of which the first is the data.
 """
 
 import zlib
@@ -81,20 +84,23 @@ EFFECT_SPREAD = 0.5
 # seen pairs agree.
 UP_SPREAD = 0.3
 LOW_SPREAD = 1.0
-# Usual pairs are seldom mistaken.
+# Judges choose the asked adjective for few images of the usual pair: they are seldom mistaken.
 UP_PRIOR = RatePrior(1.4, 0.5)
 LOW_PRIOR = RatePrior(4.0, 0.03)
-MOST_TRIALS = 200  # images that count for a rate of ``low``, whose entries serve several pairs
-# A pair's fraction is pulled to that of all pairs with this much evidence, and bounded: noise
-# exceeds 0 and 1.
+# Images that count at most for a rate of ``low``: an image of a noun counts for each other pair of
+# that noun, so that pairs of a frequent noun would look far more certain than they are.
+MOST_TRIALS = 200
+# The evidence of a pair is up - low. Its fraction is pulled to that of all pairs by this much more,
+# (a - low + EVIDENCE overall) / (up - low + EVIDENCE), and bounded: noise exceeds 0 and 1.
 EVIDENCE = 0.1
 BOUNDS = (-1.0, 1.2)
 # Bounds of the fraction of all pairs to which these are pulled, and the least evidence that it is
 # divided by.
 OVERALL_BOUNDS = (-0.2, 1.2)
 LEAST_EVIDENCE = 0.02
-# Of seen pairs, in the generator's own style, that held-out pairs are relative to. A resample in
-# which hardly a seen pair is drawn would divide by almost 0.
+# Least fraction of seen pairs, in the generator's own style, that held-out pairs are divided by. In
+# that style it is near 1, also for a generator that ignores many prompts, because ``up`` is then as
+# low; the bound keeps single resamples from dividing by almost 0.
 LEAST_OF_SEEN = 0.3
 
 # Steps of Newton's method: from zero, and from the estimate of the data.
@@ -123,7 +129,8 @@ class Choices:
     A prompt without an image has 0 and None.
     """
 
-    first: np.ndarray  # (n, J) the chance that the prompt's own adjective is chosen
+    # (n, J) the chance that the prompt's own adjective is chosen, the first of its variants
+    first: np.ndarray
     chosen: np.ndarray  # (n, J) names of the adjectives that are chosen; None where there is none
 
     @property
@@ -342,7 +349,8 @@ class Scale:
     Args:
         prompts: n rows with the columns split, pair (``adjective_noun``), cluster (the image, or
             the class of its image), matched (whether a seen pair is as frequent as the held-out
-            ones) and counts (whether a held-out prompt may count).
+            ones) and counts (whether a held-out prompt may count: swaps of photographs only if the
+            new adjective excludes the original one).
         reference: choices for images that show what is asked.
         usual: choices for images that show the noun with a usual adjective.
         resamples: of the bootstrap.
@@ -370,6 +378,7 @@ class Scale:
         seen_recognized = self._recognized(right, half, matched)
         held_out_recognized = self._recognized(right, half, self.held_out)
         self.is_recognized = seen_recognized | held_out_recognized
+        self.matched_seen = seen_recognized
 
         self.up_offset = self._offset(reference, UP_PRIOR)
         self.low_offset = self._offset(usual, LOW_PRIOR)
@@ -420,8 +429,10 @@ class Scale:
         return rates, size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how often a pair's adjective is chosen for seen images of its noun with another
-        one, (B, K).
+        """Return how often a pair's adjective is chosen for seen images that show its noun with
+        another adjective, and the number of these images, (B, K).
+
+        The number follows from the prompts alone, so it is the same for all generators.
         """
         seen_weights = self.weights[:, self.is_seen]
         pair_sizes = seen_weights @ self.pair_matrix[self.is_seen]
@@ -460,7 +471,7 @@ class Scale:
         right = generator.right
         rates, size = self._rates(right, self.is_seen)
         dispersion = self._dispersion(right, rates[0])
-        # One stream for both models: in another order, they would draw other errors.
+        # One stream for both models, in this order: a published interval depends on it.
         stream = rng(0, "composed", "errors")
         upper = _Model(self.names, dispersion, UP_SPREAD, stream)
         up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
@@ -539,7 +550,7 @@ class Scale:
         """Return the fraction of matched seen prompts whose pair is drawn; None if no such pair is
         recognized.
         """
-        rows = self.is_seen & self.is_recognized
+        rows = self.matched_seen
         return self.draws(generator, rows) if rows.any() else None
 
     def _drawn_on_scale(self, generator: Choices, rows: np.ndarray) -> _Drawn:
@@ -590,8 +601,9 @@ class Scale:
         if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
             return Skills(seen, why="it cannot draw seen pairs well enough to tell")
         ends = self.ends(generator)
-        seen_rows = self.is_seen & self.is_recognized
-        drawn_seen = self._drawn(generator.right, seen_rows, ends.up, ends.low)
+        # ``up`` was fitted to these very images of seen pairs, so it has no error of its own here;
+        # for held-out pairs it is a prediction.
+        drawn_seen = self._drawn(generator.right, self.matched_seen, ends.up, ends.low)
         divisor = np.maximum(drawn_seen.fraction, LEAST_OF_SEEN)
         seen_values = np.append(seen.value, seen.resampled)
         held_out = {}
@@ -608,7 +620,8 @@ class Scale:
             n_images = int(rows.sum())
             composed = _fraction(relative, n_images, len(prompts))
             composes[split] = replace(composed, new_pairs_low=low, new_pairs_high=high)
-            # Draws held-out pairs is s times what it composes.
+            # On the scale of the run, it draws held-out pairs as often as seen ones, times what it
+            # composes.
             held_out[split] = _fraction(relative * seen_values, n_images, len(prompts))
             columns = {"pair": self.pairs[has_prompts], "prompts": prompts, "drawn": by_pair}
             tables.append(pd.DataFrame({"split": split, **columns}))
@@ -621,8 +634,8 @@ class Scale:
         of fractions.
 
         A model may fail by pair, by adjective or by noun, so each of them is resampled in turn,
-        with one more of each, as bad or as good as can be (``crossed.over_pairs``); the widest
-        interval counts.
+        together with one group that was not sampled, whose fraction may be 0 or 1
+        (``crossed.over_pairs``); the widest interval counts.
 
         Args:
             fractions, weights: of the pairs that have prompts.

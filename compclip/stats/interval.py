@@ -96,7 +96,7 @@ def mean(
     return Estimate(value, float(low), float(high))
 
 
-def share(
+def fraction(
     images: np.ndarray,
     hits: np.ndarray,
     weights: np.ndarray,

@@ -13,7 +13,7 @@ from benchmarks import idea, scores
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import SCORES
-from compclip.report.readable import HEADLINES
+from compclip.report.summary import HEADLINES
 from tests.project import COMPOSITION, DATASET
 
 

@@ -37,7 +37,7 @@ def test_a_law_draws_seen_prompts_as_asked_unless_it_says_so(name: str, prompts:
 
 
 def test_fractions_of_laws(prompts: Prompts) -> None:
-    shares = {
+    fractions = {
         name: np.mean(
             [
                 DRAWN[kind]
@@ -46,9 +46,9 @@ def test_fractions_of_laws(prompts: Prompts) -> None:
         )
         for name in LAWS
     }
-    assert shares["composes all"] == 1 and shares["composes nothing"] == 0
-    assert shares["half of each held-out part"] == 0.5
-    assert shares["half of the prompts"] == pytest.approx(0.5, abs=0.15)
+    assert fractions["composes all"] == 1 and fractions["composes nothing"] == 0
+    assert fractions["half of each held-out part"] == 0.5
+    assert fractions["half of the prompts"] == pytest.approx(0.5, abs=0.15)
 
 
 @pytest.mark.parametrize("name", STYLES)

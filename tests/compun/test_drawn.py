@@ -183,10 +183,10 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     trained = {
         name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()
     }
-    watched = {
+    validation = {
         frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()
     }
-    assert len(watched) == 1 and len(next(iter(watched))) == library.WATCHED_PICTURES
+    assert len(validation) == 1 and len(next(iter(validation))) == library.VALIDATION_PICTURES
     assert len(trained["untaught"]) == 240 + 80 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]
     assert extra["image_id"].nunique() == 24 * 8

@@ -121,7 +121,7 @@ def test_accuracy_and_screening_of_all_or_some_answers(
     assert summary["answers"] == 3 * COMPLETE and 0.7 < summary["agreement"]["alpha"] < 1
     items = pd.read_csv(tmp_path / "out" / "items.csv").set_index("compound")
     # Two of three are wrong at the first two names; at the third one is.
-    assert items.loc[names[:4], "share"].tolist() == pytest.approx(
+    assert items.loc[names[:4], "fraction"].tolist() == pytest.approx(
         [1 / 3, 1 / 3, 2 / 3, 1], abs=1e-6
     )
     assert (items["answers"] == 3).all() and len(items) == COMPLETE

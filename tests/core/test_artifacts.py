@@ -217,6 +217,22 @@ def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_table_of_an_earlier_version_names_its_maker(tmp_path: Path) -> None:
+    scores = empty_table(tables.MEASUREMENTS)
+    write_table(scores, path := tmp_path / "scores.parquet", tables.MEASUREMENTS)
+    assert read_table(path, tables.MEASUREMENTS).empty
+    version = tables.MEASUREMENTS.version
+    for found, maker in ((version - 1, "an earlier"), (version + 1, "a later")):
+        scores.attrs["schema_version"] = found
+        write_frame(scores, path)
+        with pytest.raises(UserError) as error:
+            read_table(path, tables.MEASUREMENTS)
+        assert str(error.value) == (
+            f"{path}: made by {maker} compclip: version {found} of the schema of a table, expected "
+            f"{version}; make it again, or use the compclip that wrote it"
+        )
+
+
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
 def test_parts_of_a_table_give_the_bytes_of_the_whole(
     sizes: list[int], rows_per_group: int

@@ -73,7 +73,7 @@ def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> N
         assert re.search(message, refused(lambda: place.generate("folder", path=str(four))))
 
 
-def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_folder(
+def test_missing_and_broken_files_are_named_and_a_composition_may_have_its_folder(
     place: Place,
 ) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
@@ -86,14 +86,14 @@ def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_f
     # Other compositions and data sets share the folder.
     make(mine, ["mine/shape/test_seen/s/1/0.png", "test_seen/s/2/0.png"])
     manifest, summary = place.generate("folder", path=str(mine))
-    assert manifest["status"].value_counts().to_dict() == {"missing": 14, "unreadable": 2, "ok": 2}
+    assert manifest["status"].value_counts().to_dict() == {"missing": 14, "broken": 2, "ok": 2}
     assert manifest["path"].isna().sum() == 16
-    assert summary["unreadable"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
+    assert summary["broken"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
     assert summary["missing"]["count"] == 14
     assert summary["splits"]["test_unseen"] == {
         "ok": 0,
         "missing": 6,
-        "unreadable": 0,
+        "broken": 0,
         "skipped": 0,
     }
     assert summary["files_without_prompt"]["names"] == [

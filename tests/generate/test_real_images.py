@@ -1,4 +1,4 @@
-"""Photographs, shuffled ones, habit and stand-ins: which photograph each prompt gets."""
+"""Photographs, shuffled ones, those of the usual pair and of the pair: which one a prompt gets."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from compclip.core.errors import UserError
 from compclip.core.tables import TESTS
 from compclip.generate.generate_images import summarize_images
 from compclip.generate.generator import KEYS, Context, Generated, Settings
-from compclip.generate.generators import habit, stand_ins
+from compclip.generate.generators import pair_photographs, usual_photographs
 from compclip.generate.generators.shuffled import partners
 from tests.generate.conftest import Place, make_prompts
 
@@ -22,7 +22,7 @@ def test_photographs(place: Place) -> None:
     there = manifest[manifest["status"] == "ok"]
     assert (there["path"] == "mine/images/" + there["image_id"] + ".png").all()
     assert set(manifest["image_id"][manifest["status"] == "skipped"]) == {"s/none"}
-    assert summary["splits"]["test_seen"] == {"ok": 6, "missing": 0, "unreadable": 0, "skipped": 2}
+    assert summary["splits"]["test_seen"] == {"ok": 6, "missing": 0, "broken": 0, "skipped": 2}
     assert list((place.target / "images").iterdir()) == []
 
 
@@ -126,10 +126,10 @@ def generate(kind: object, tables: dict[str, pd.DataFrame], seed: int = 0) -> Ge
     return kind.generate(Settings(), asked, Context(tables, None, "", "color", seed))
 
 
-def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(
+def test_usual_photographs_show_a_usual_adjective_and_pair_photographs_the_pair(
     tables: dict[str, pd.DataFrame],
 ) -> None:
-    made = generate(habit, tables)
+    made = generate(usual_photographs, tables)
     unseen, swapped = (
         made.manifest[made.manifest["split"] == name] for name in ("test_unseen", "test_swapped")
     )
@@ -148,20 +148,24 @@ def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(
     assert 22 <= colors["red"] <= 38 and colors["blue"] >= 2, "as frequent as the pairs are"
     uses = Counter(made.manifest["path"])
     assert made.summary["reuse"] == {"photographs": len(uses), "uses_at_most": max(uses.values())}
-    assert generate(habit, tables).manifest.equals(made.manifest)
-    assert not generate(habit, tables, seed=1).manifest.equals(made.manifest)
+    assert generate(usual_photographs, tables).manifest.equals(made.manifest)
+    assert not generate(usual_photographs, tables, seed=1).manifest.equals(made.manifest)
     blue = {
         **tables,
         "variants": tables["variants"].query("adjective == 'blue' and image_id != 'u3'"),
     }
-    made = generate(habit, blue).manifest.query("split == 'test_unseen'").set_index("image_id")
+    made = (
+        generate(usual_photographs, blue)
+        .manifest.query("split == 'test_unseen'")
+        .set_index("image_id")
+    )
     assert made.loc["u3", "status"] == "skipped", "no alternatives, so nothing is measured"
     shown = made["path"].dropna().str.removeprefix("images/s").astype(int)
     assert len(shown) == NUMBER - 1 and (shown >= 30).all()
     tables["images"].loc[tables["images"]["image_id"] == "u5", "path"] = None
-    asked = generate(stand_ins, tables).manifest
+    asked = generate(pair_photographs, tables).manifest
     assert (asked["split"] == "test_swapped").all() and len(asked) == NUMBER
     shown = asked["path"].str.removeprefix("images/")
     assert shown.str.startswith("u").all() and "u5" not in {*shown}
     rare = {**tables, "pairs": tables["pairs"].query("adjective != 'purple'")}
-    assert (generate(stand_ins, rare).manifest["status"] == "skipped").all()
+    assert (generate(pair_photographs, rare).manifest["status"] == "skipped").all()

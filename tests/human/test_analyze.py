@@ -168,12 +168,12 @@ def test_planted_preferences_are_within_their_intervals(
                 truth = expected[row["kind"], row["generator"], row["against"], row["split"]]
                 hits.append(row["low"] <= truth <= row["high"])
     assert len(hits) == 27 * 10 and covers(hits)
-    shares = {
-        row["generator"]: row["share"]
+    fractions = {
+        row["generator"]: row["fraction"]
         for row in preferred
         if row["kind"] == "perceptual" and row["against"] == "all" and row["split"] == "all"
     }
-    assert shares["photographs"] > shares["faithful"] > shares["memorizer"]
+    assert fractions["photographs"] > fractions["faithful"] > fractions["memorizer"]
 
 
 def test_planted_correlations_are_within_their_intervals(
@@ -186,8 +186,8 @@ def test_planted_correlations_are_within_their_intervals(
         score = [known[row["generator_1"], *prompt_key(row)] for row in tasks.to_dict("records")]
         # The same people are asked about the same scores many times.
         score = np.tile(score, 100)
-        share = random.binomial(PEOPLE, agreement(score, known)) / PEOPLE
-        truth[kind] = stats.kendalltau(score, share)[0]
+        fraction = random.binomial(PEOPLE, agreement(score, known)) / PEOPLE
+        truth[kind] = stats.kendalltau(score, fraction)[0]
         for opinions in surveys:
             table = answer_correlations(
                 majorities(opinions, tasks), {"expected_top1": known}, 100, 0
@@ -287,8 +287,8 @@ def test_opinions_by_hand() -> None:
     table = majorities(opinions, TASKS_BY_HAND).set_index("task_id")
     assert list(table.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
     assert table["answers"].tolist() == [3, 2, 2, 1, 3, 0]
-    assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(
-        table.at["m3", "share"]
+    assert table["fraction"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(
+        table.at["m3", "fraction"]
     )
     assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(
         table.at["m3", "majority"]
@@ -301,23 +301,27 @@ def test_opinions_by_hand() -> None:
     assert workers["kept"].tolist() == [True, False, True]
     assert workers_of(opinions, keep=0.5)["kept"].all()
     assert workers.at["z", "seconds_mean"] == 50.5 and workers.at["x", "seconds_median"] == 1
-    shares = preferences(opinions, 200, 0)
-    of = shares.set_index(["kind", "generator", "against", "split"])["share"]
+    fractions = preferences(opinions, 200, 0)
+    of = fractions.set_index(["kind", "generator", "against", "split"])["fraction"]
     assert of["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
     assert of["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
     assert of["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
-    one = shares[(shares["kind"] == "match") & (shares["split"] == "all")].set_index("generator")
-    assert one["share"].to_dict() == {"g": 1, "h": 0}
+    one = fractions[(fractions["kind"] == "match") & (fractions["split"] == "all")].set_index(
+        "generator"
+    )
+    assert one["fraction"].to_dict() == {"g": 1, "h": 0}
     # One image tells little.
     assert one[["low", "high"]].round(3).values.tolist() == [[0.025, 1], [0, 0.975]]
-    assert shares[shares["kind"] == "caption"]["share"].tolist()[-1] == pytest.approx(1 / 3)
+    assert fractions[fractions["kind"] == "caption"]["fraction"].tolist()[-1] == pytest.approx(
+        1 / 3
+    )
 
 
 def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
     score = np.round(random.random(n), 6)
-    share = random.binomial(3, score) / 3
+    fraction = random.binomial(3, score) / 3
     return pd.DataFrame(
-        {"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share}
+        {"image_id": [str(i // 2) for i in range(n)], "score": score, "fraction": fraction}
     )
 
 
@@ -330,7 +334,7 @@ def test_correlations_of_entries() -> None:
     side = random.random(40) < 0.5
     turned = entries.assign(
         score=np.where(side, -entries["score"], entries["score"]),
-        share=np.where(side, 1 - entries["share"], entries["share"]),
+        fraction=np.where(side, 1 - entries["fraction"], entries["fraction"]),
     )
     one, other = (
         correlate_entries(e, 100, np.random.default_rng(0), mirrored=True)

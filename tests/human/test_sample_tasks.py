@@ -107,7 +107,7 @@ def test_pages_have_their_checks_and_what_is_skipped_is_counted(study: Study) ->
     assert gold["right"].notna().all() and gold[["split", "image_id", "generator_1"]].isna().all(
         axis=None
     )
-    skipped = study.summary["skipped"]
+    skipped = study.summary["excluded"]
     assert skipped["no image"] == skipped["not scored"] == 1 and skipped["no other caption"] >= 2
     assert skipped["two generators' images are the same"] > 20
     assert skipped["seen caption that was not swapped"] >= len(GENERATORS)

@@ -121,8 +121,13 @@ def replaced(old: str, new: str) -> Any:
             r"prompts.parquet: missing; download the release again",
         ),
         (
-            replaced('"schema_version": 2', '"schema_version": 3'),
-            r"version 3 of the schema of a release, expected 2; ",
+            replaced('"schema_version": 3', '"schema_version": 2'),
+            r"release.json: made by compclip \d+\.\d+\.\d+: version 2 of the schema of a release, "
+            "expected 3; make the release again, ",
+        ),
+        (
+            lambda folder: (folder / RELEASE_FILE).write_text('{"schema_version": 4}'),
+            r"made by a later compclip: version 4 of the schema of a release, expected 3; ",
         ),
         (
             replaced('"name": "sketch"', '"name": null'),
@@ -224,7 +229,7 @@ def run_lengths(folder: Path) -> None:
 
 ABOUT = ("compositions", COMPOSITION)
 ADJUSTMENT = f"{COMPOSITION}/adjustments/0.json"
-HEALTH = f"{COMPOSITION}/health/0.json"
+BIAS = f"{COMPOSITION}/bias/0.json"
 SUMMARY = f"{COMPOSITION}/scores/0/faithful/summary.json"
 SCORED = f"{COMPOSITION}/scores/0/faithful/test_unseen.parquet"
 CONTROL = ("scores", 0)
@@ -311,7 +316,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
     ),
     "seed": (put(RELEASE_FILE, "seed", value=True), "seed: Input should be a valid integer"),
     "NaN": (
-        put(RELEASE_FILE, "health", value=float("nan")),
+        put(RELEASE_FILE, "max_bias", value=float("nan")),
         "release.json: Out of range float values",
     ),
     "schema version": (
@@ -350,7 +355,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
             "judges",
             value={"7": {"kind": "two_towers", "folder": "judges/0", "hash": "x"}},
         ),
-        "color/health/7.json: not a regular file",
+        "color/bias/7.json: not a regular file",
     ),
     "no generators": (
         put(RELEASE_FILE, *ABOUT, "generators", value=[]),
@@ -389,9 +394,9 @@ SPOILED: dict[str, tuple[Any, str]] = {
         put(RELEASE_FILE, "license", value="a\nb"),
         "license: expected one line of printable",
     ),
-    "health of another kind": (put(HEALTH, value=[]), "health/0.json: : Input should be"),
-    "health above 1": (
-        put(HEALTH, "images", "real", "seen", "accuracy", value=17),
+    "bias of another kind": (put(BIAS, value=[]), "bias/0.json: : Input should be"),
+    "bias above 1": (
+        put(BIAS, "images", "real", "seen", "accuracy", value=17),
         "images.real.seen.accuracy: Input should be less than or equal to 1",
     ),
     "summary of another kind": (
@@ -487,4 +492,4 @@ def test_what_tools_put_into_the_folder_is_not_read(release: Release, tmp_path: 
 def test_release_file_is_json_for_other_tools(release: Release) -> None:
     content = json.loads((release.folder / RELEASE_FILE).read_text())
     assert content["compositions"][COMPOSITION]["judges"]["0"]["kind"] == "two_towers"
-    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 2
+    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 3

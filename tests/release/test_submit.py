@@ -72,12 +72,12 @@ def test_missing_images_count_as_wrong_if_accepted(
     first.unlink()
     second.write_bytes(b"no image")
     error = refused(capsys, submit_images, release, folder, tmp_path / "submission.json")
-    assert "2 of " in error and "are missing or unreadable" in error
+    assert "2 of " in error and "are missing or broken" in error
     file = submit_images(release, folder, tmp_path / "submission.json", "--missing")
     of = read_submission(file, release).compositions[COMPOSITION]
     assert sorted(digest for digest in of.images.values() if len(digest) < 64) == [
+        "broken",
         "missing",
-        "unreadable",
     ]
     values = of.judges["0"].values["test_unseen"]
     assert sum(value is None for value in values["similarity"]) == 2
@@ -134,7 +134,7 @@ def test_a_light_installation_is_enough(
         ("rnemorizer", "memorizer"),
         ("m3morizer", "memorizer"),
         ("5huffled", "shuffled"),
-        ("h4bit", "habit"),
+        ("pair_ph0t0graph5", "pair_photographs"),
         ("unbouncl", "unbound"),
         ("un-bound", "unbound"),
         ("faithful_", "faithful"),

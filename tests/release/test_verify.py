@@ -101,12 +101,19 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
         "has no image but counts as scored",
     ),
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
-    (put(3, "schema_version"), "version 3 of the schema of a submission, expected 2"),
+    (
+        put(2, "schema_version"),
+        ": version 2 of the schema of a submission, expected 3; make the submission again, ",
+    ),
+    (
+        lambda content: content.update(schema_version=2, environment={"compclip": "2.0.0"}),
+        "made by compclip 2.0.0: version 2 of the schema of a submission",
+    ),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
 ]
 # What is refused in one line, wherever a submission is read.
 FORGED: list[tuple[Callable[[Content], None], str]] = [
-    (put(True, "schema_version"), "version True of the schema of a submission, expected 2"),
+    (put(True, "schema_version"), "version True of the schema of a submission, expected 3"),
     (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
     (
         put(lambda about: about | {"more": "x"}, "environment"),
@@ -332,8 +339,8 @@ def test_damaged_files_are_refused(
     for raw, message in (
         (submitted.read_bytes()[:1000], "not valid JSON"),
         (b"[]", "version None of the schema of a submission"),
-        (b'{"schema_version": 2}', "name: Field required; submit again"),
-        (b'{"schema_version": 2, "schema_version": 2}', "duplicate key 'schema_version'"),
+        (b'{"schema_version": 3}', "name: Field required; submit again"),
+        (b'{"schema_version": 3, "schema_version": 3}', "duplicate key 'schema_version'"),
         (
             submitted.read_bytes().replace(b'"hubness":', b'"hubness":NaN,"x":', 1),
             "Out of range float values",

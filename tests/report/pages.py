@@ -12,12 +12,12 @@ from workflow_scripts.report import make_page
 RUN = {
     "dataset": DATASET,
     "compositions": [COMPOSITION],
-    "share": True,
+    "shared": True,
     "generators": list(GENERATORS),
     "judges": ["0"],
     "fid": [],
     "reference": "faithful",
-    "health": 0.15,
+    "max_bias": 0.15,
     "controls": list(GENERATORS),
     "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer"))
     | {"test_seen": ("faithful", "usual")},

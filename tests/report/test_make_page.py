@@ -95,10 +95,10 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     for row in comparisons[comparisons["kind"] == "generators"].itertuples():
         cell = f"{percent(row.difference)}{interval(row.new_pairs_low, row.new_pairs_high)}"
         assert any(shown[0] == f"{row.a} − {row.b}" and cell in shown for shown in page.rows), cell
-    health = read_json(place_of(results) / "health" / "0.json")["images"]["real"]
+    bias = read_json(place_of(results) / "bias" / "0.json")["images"]["real"]
     (line,) = [row[1:] for row in page.rows if row[0] == "0, real images"]
     for cell, name in zip(line, ("seen", "matched", "held_out", "difference"), strict=False):
-        of = health[name]
+        of = bias[name]
         value = of["value"] if name == "difference" else of["accuracy"]
         assert cell == f"{percent(value)}{interval(of['same_pairs_low'], of['same_pairs_high'])}"
     assert (
@@ -171,7 +171,7 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
     """A run of captions alone has no judge, no generated images, no scores and no figures of
     them.
     """
-    for name in ("generated", "scores", "health", "../judges"):
+    for name in ("generated", "scores", "bias", "../judges"):
         shutil.rmtree(place_of(copied) / name)
     for name in ("composed", "scores", "pairs", "loss"):
         (copied / "figures" / f"{DATASET}_{COMPOSITION}_{name}.svg").unlink()

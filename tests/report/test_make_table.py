@@ -15,11 +15,11 @@ from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCORES, TESTS
-from compclip.report import readable, verdicts
+from compclip.report import summary, verdicts
 from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import Line, TableCell, View
 from compclip.report.rows import main_rows, of_measure, pivot
+from compclip.report.summary import Line, TableCell, View
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report import scored
 from tests.report.pages import RUN, place_of
@@ -206,11 +206,9 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         "test_unseen": 0.75,
     }
     assert of["generator"].isna().all() and not main_rows(table)["generator"].isna().any()
-    assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
-    assert not readable.ceiling_note(table, "r_precision")
-    assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), (
-        "captions agree"
-    )
+    assert "75.0 to 80.0 % (human ceiling)" in summary.ceiling_note(table, "adjective_accuracy")
+    assert not summary.ceiling_note(table, "r_precision")
+    assert not summary.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
     # An interval of one comparison among many may exclude 0 by chance.
     measured = {
         "kind": "generators",
@@ -233,7 +231,7 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         }
         for family, p in cases
     ]
-    lines = readable._between(pd.DataFrame(rows)).lines
+    lines = summary._between(pd.DataFrame(rows)).lines
     assert [line.cells[2].bold for line in lines] == [True, False, False]
 
 
@@ -277,7 +275,7 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
     for file in (place / "scores" / "4").rglob("*.parquet"):
         table = pd.read_parquet(file)
         write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
-    shutil.copy(place / "health" / "0.json", place / "health" / "4.json")
+    shutil.copy(place / "bias" / "0.json", place / "bias" / "4.json")
     table = of_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
     rows = table[
         (table["generator"] == "faithful")
@@ -325,12 +323,12 @@ NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
     ("file", "changed", "note"),
     [
         (
-            "health/0.json",
+            "bias/0.json",
             {"images": {"real": FIT}},
             "is −5.0 [−14.0, 4.0] points at worst (real images).\n",
         ),
         (
-            "health/0.json",
+            "bias/0.json",
             {"pairs": {"gray_head": UNREAD}},
             "not recognize on real images: gray head (24 %).",
         ),
@@ -453,7 +451,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
     heads = ["seen", "held out", "composes", "new pairs"]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]
     of = {
-        name: readable.Readable(
+        name: summary.Summary(
             name,
             v,
             ["none"],
@@ -464,7 +462,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
         )
         for name, v, shown in (("color", given, scores), ("shape", [], []))
     }
-    shown = readable.headlines("birds", of)
+    shown = summary.headlines("birds", of)
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "seen"])

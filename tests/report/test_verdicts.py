@@ -11,7 +11,7 @@ import pytest
 from compclip.core.tables import HELD_OUT
 from compclip.report import by_pair, comparisons
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.readable import missing_lines
+from compclip.report.summary import missing_lines
 from compclip.report.table import Scored
 from compclip.report.verdicts import (
     DRAWS_NOTHING,
@@ -35,10 +35,13 @@ def made() -> tuple[pd.DataFrame, ...]:
 
 
 def verdicts_by_name(
-    table: pd.DataFrame, is_fit: bool | None = None, training_data: dict[str, str] | None = None
+    table: pd.DataFrame,
+    passes_bias_check: bool | None = None,
+    training_data: dict[str, str] | None = None,
 ) -> dict[str, Verdict]:
     return {
-        verdict.generator: verdict for verdict in verdicts(table, ANCHORS, is_fit, training_data)
+        verdict.generator: verdict
+        for verdict in verdicts(table, ANCHORS, passes_bias_check, training_data)
     }
 
 
@@ -181,12 +184,12 @@ def test_only_models_of_this_split_get_a_verdict(made: tuple[pd.DataFrame, ...],
     )
 
 
-def test_no_verdict_by_unfit_judges_and_the_primary_comparisons(
+def test_no_verdict_by_failing_judges_and_the_primary_comparisons(
     made: tuple[pd.DataFrame, ...],
 ) -> None:
-    unfit = verdicts_by_name(made[0], is_fit=False)["composer"].line
-    assert unfit.startswith("composer: no verdict: the judges fail the bias check; draws ")
-    assert verdicts_by_name(made[0], is_fit=True) == verdicts_by_name(made[0])
+    failed = verdicts_by_name(made[0], passes_bias_check=False)["composer"].line
+    assert failed.startswith("composer: no verdict: the judges fail the bias check; draws ")
+    assert verdicts_by_name(made[0], passes_bias_check=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
     assert verdicts_by_name(alone)["composer"].line.startswith("composer: no verdict: one judge, ")
     rows = made[1]
@@ -362,12 +365,12 @@ def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
         "split": "test_unseen",
         "distractors": "original",
         "judged": 400,
-        "unreadable": [],
+        "broken": [],
         "missing": ["a"] * 4,
     }
     few, many = (
         {"generator": name, "scores": [{**split, **of}]}
-        for name, of in (("few", {}), ("many", {"unreadable": ["b"]}))
+        for name, of in (("few", {}), ("many", {"broken": ["b"]}))
     )
     assert missing_lines([few, many]) == [
         "many lacks 5 of 400 images of unseen: they count as wrong."

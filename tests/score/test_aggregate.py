@@ -136,7 +136,7 @@ def test_plain_by_hand_and_what_is_missing_is_named(
 def test_balanced(
     tmp_path: Path, capsys: Any, dataset: str, composition: str, cut: dict[str, int]
 ) -> None:
-    """purple_bill always hits, nothing else does: the mean is its share after the cut."""
+    """purple_bill always hits, nothing else does: the mean is its fraction after the cut."""
     data = annotations()
     predictions = put(tmp_path / "p.pkl", asked(data, lambda i: 0 if i < 40 else 3))
     flags = (

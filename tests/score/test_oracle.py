@@ -1,4 +1,4 @@
-"""The oracle's shares by hand, the facts of swapped captions, and the step on drawn scenes."""
+"""The oracle's fractions by hand, the facts of swapped captions, and the step on drawn scenes."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
     ]
     values = fraction_true(scenes, captions)(np.array([0, 1]))
     assert values.tolist() == [[1, 1 / 3, 0], [0, 0, 0]]
-    # Equal shares are equal floats.
+    # Equal fractions are equal floats.
     scenes = pd.DataFrame({f"p{i}:color": ["red"] for i in range(9)})
     captions = [
         frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true))

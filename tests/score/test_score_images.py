@@ -51,7 +51,7 @@ def naive(
     source = "test_seen" if split == "test_swapped" else split
     classes = captions.drop_duplicates("image_id").set_index("image_id")["class_id"]
     value = float(shown @ FakeJudge.embed(own))
-    shares = []
+    fractions = []
     for image in classes.index:
         mine, other = classes[row.image_id], classes[image]
         same = image == row.image_id if pd.isna(mine) else mine == other
@@ -68,8 +68,8 @@ def naive(
         # Sums of the same words in another order are equal for a reader.
         tied = [abs(score - value) < 1e-6 for score in scores]
         above = [score > value and not tie for score, tie in zip(scores, tied, strict=True)]
-        shares.append((np.mean(above), np.mean(tied)))
-    return tuple(np.mean(shares, axis=0))
+        fractions.append((np.mean(above), np.mean(tied)))
+    return tuple(np.mean(fractions, axis=0))
 
 
 @pytest.mark.parametrize("classes", [6, None])
@@ -198,13 +198,13 @@ def test_generators_and_judges_together_are_scored_as_each_alone(
     with pytest.raises(FileNotFoundError):
         main(make_job(results, *alone, scores=tmp_path / "broken"))
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
-    # Each judge has its folder of scores and its health; captions and images of health are those of
-    # scores.
+    # Each judge has its folder of scores and its bias check, whose captions and images are those of
+    # the scores.
     job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cool")
     job.params.judges, job.params.as_asked = ["4", "7"], "good"
     job.input.judges *= 2
     job.output.scores.append(tmp_path / "second")
-    job.output.health.append(tmp_path / "second.json")
+    job.output.bias.append(tmp_path / "second.json")
     judge.texts_seen.clear()
     main(job)
     assert len(judge.texts_seen) == len(set(judge.texts_seen))
@@ -213,7 +213,7 @@ def test_generators_and_judges_together_are_scored_as_each_alone(
         assert (folder / "test_seen.parquet").read_bytes() == (
             alone["good"] / "test_seen.parquet"
         ).read_bytes()
-    one, two = map(read_json, job.output.health)
+    one, two = map(read_json, job.output.bias)
     assert one == two and one["judge_hash"] == judge.hash
     # The reader chooses the adjective of each drawn caption that has variants.
     assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"][
@@ -243,9 +243,9 @@ def test_candidates_are_bounded_and_missing_images_counted(
     assert (
         seen["set"] == "test_seen"
         and seen["judged"] == 24
-        and len(seen["missing"]) == len(seen["unreadable"]) == 1
+        and len(seen["missing"]) == len(seen["broken"]) == 1
     )
-    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    assert sum(len(s["missing"]) + len(s["broken"]) for s in summary["scores"]) == 2
     file = results / "d/color/generated/good/manifest.parquet"
     manifest = pd.read_parquet(file)
     write_table(manifest.iloc[3:], file, MANIFEST)

@@ -125,7 +125,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     for name, schema in (
         ("pairs", tables.PAIRS),
         ("ranking", tables.RANKING),
-    ):  # for the judge's health alone
+    ):  # for the judge's bias check alone
         write_table(empty_table(schema), place / f"{name}.parquet", schema)
     write_json({"pairs": ["red_wing"]}, place / "heldout.json")
     write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
@@ -139,7 +139,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
             paths.append(str(file.relative_to(results)))
         status = np.array(["ok"] * len(prompts), dtype=object)
         if name == "partial":
-            status[:2] = "missing", "unreadable"
+            status[:2] = "missing", "broken"
         made = prompts[["image_id", "caption_id", "split", "draw"]].assign(
             path=pd.Series(paths, index=prompts.index).where(status == "ok"), status=status
         )
@@ -170,7 +170,7 @@ def make_job(
     """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring``
     settings of its section.
 
-    ``scores`` is the folder of the only generator, or that of a folder for each; health.json is
+    ``scores`` is the folder of the only generator, or that of a folder for each; bias.json is
     beside it.
     """
     dataset, place = results / "d", results / "d" / "color"
@@ -195,12 +195,12 @@ def make_job(
         "cache": results.parent / "cache",
         "judges": ["0"],
         "as_asked": None,
-        "loss": 0.15,
+        "max_bias": 0.15,
     }
     output: dict[str, Any] = {
         "scores": [scores / name for name in generators] if len(generators) > 1 else [scores]
     }
-    output["health"] = [scores.parent / "health.json"]
+    output["bias"] = [scores.parent / "bias.json"]
     inputs |= {"manifests": manifests, "judges": [judge]}
     result = job(inputs, output, wildcards={"composition": "color"}, **params | more)
     result.params.threads = result.threads

@@ -69,7 +69,7 @@ def cut(folder: Path, source: Path) -> LongExamples:
 def test_every_layout_gives_the_same_examples(tmp_path: Path, suffix: str) -> None:
     names = pictures(tmp_path)
     examples = cut(tmp_path, write(tmp_path / f"s.{suffix}", names))
-    assert len(examples) == len(TEXTS) and examples.skipped == 0
+    assert len(examples) == len(TEXTS) and not examples.excluded
     for number, example in enumerate(examples[n] for n in range(len(examples))):
         assert (example.text, example.image) == (TEXTS[number], tmp_path / names[number])
         assert example.ends[-1] == len(example.text) and len(example.ends) > 1
@@ -109,7 +109,11 @@ def test_skipped_examples_are_named_and_counted(
     assert [examples[n].text for n in range(len(examples))] == [
         TEXTS[0],
         TEXTS[4],
-    ] and examples.skipped == 10
+    ] and examples.excluded == {
+        "not a readable image": 5,
+        "no caption": 4,
+        "names no image": 1,
+    }
     faults = pd.read_parquet(tmp_path / "one.parquet")["fault"]
     kinds = faults.str.split(" (", regex=False).str[0].value_counts().to_dict()
     assert kinds == {"": 2, "names no image": 1, "no caption": 4, "not a readable image": 5}

@@ -80,7 +80,8 @@ def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: P
     path.write_text(STEPS)
     (tmp_path / "b.png").unlink()
     found = run(tmp_path, path)
-    assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
+    assert found["excluded"] == {"images missing": 1}
+    assert found["excluded_names"] == {"images missing": ["b.png"]}
     assert found["judges"][0]["pos"]["n"] == 2
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
     # The only caption of c.png has two texts.
@@ -98,8 +99,8 @@ def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: P
     assert refused(lambda: intrinsic(steps[steps["step"] < 2], [])).endswith(f"none of 4 {short}")
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
-    steps, left_out = read_steps(tmp_path / "t.csv", tmp_path)
-    assert left_out == {"captions empty": ["a.png 0"]}
+    steps, excluded = read_steps(tmp_path / "t.csv", tmp_path)
+    assert excluded == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
     assert "none of 0 captions" in refused(lambda: run(tmp_path, tmp_path / "t.csv"))

@@ -105,7 +105,7 @@ def test_faults_are_named_and_the_other_pairs_scored(
     scored = score_pairs(
         embedder, [folder / image for image, _ in pairs], [text for _, text in pairs]
     )
-    broken, absent = "unreadable image", "no such image file"
+    broken, absent = "broken image", "no such image file"
     assert [status.split(":")[0] for status in scored["status"]] == [
         "ok",
         broken,
@@ -115,21 +115,21 @@ def test_faults_are_named_and_the_other_pairs_scored(
         broken,
         "empty text",
         absent,
-        "cut",
+        "truncated",
         broken,
         absent,
         absent,
         "empty text",
     ]
-    assert scored["status"][1] == "unreadable image: no image of a known format"
+    assert scored["status"][1] == "broken image: no image of a known format"
     assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
     for name in ("specs", "cosine"):
-        assert scored[name].notna().tolist() == scored["status"].isin(["ok", "cut"]).tolist()
+        assert scored[name].notna().tolist() == scored["status"].isin(["ok", "truncated"]).tolist()
     # The text of 10,000 words is truncated to 247 tokens and the end token.
     ids = tokens.tokenize(embedder.judge.tokenizer, [LONG])
     assert ids.shape == (1, 248) and ids[0, -1] == embedder.judge.tokenizer.eot_token_id
     shorter = score_pairs(embedder, [folder / "0.png"], [" ".join(LONG.split()[:400])])
-    assert shorter["status"][0] == "cut" and shorter["specs"][0] == scored["specs"][8]
+    assert shorter["status"][0] == "truncated" and shorter["specs"][0] == scored["specs"][8]
     good = np.flatnonzero(scored["specs"].notna()).tolist()
     again = score_pairs(
         embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good]
@@ -196,7 +196,7 @@ def test_the_command(
     printed = capsys.readouterr()
     assert caught.value.code == 1 and printed.out == "" and "Traceback" not in printed.err
     for line in (
-        "pair 1 (broken.jpg, a bird): unreadable image: no image of a known format",
+        "pair 1 (broken.jpg, a bird): broken image: no image of a known format",
         "pair 2 (0.png, ): empty text",
         "1 of 4 texts are longer than the model reads; truncated before their end token",
         "2 pairs scored, mean SPECS score 0.",

@@ -209,7 +209,7 @@ def test_the_rate_counts_and_settings_that_do_not_fit(
     )
     long = example(", ".join(["a red bird with a long tail"] * 10), quarters[0].image)
     rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
-    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
+    assert [row["truncated"] for row in rows] == [1] and rows[0]["without_negative"] == 0
     same = [example("a bird, a wing", one.image) for one in quarters]
     assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
     for changes, message in (

@@ -33,7 +33,7 @@ DEFAULTS = {
     "train_on": "train",
     "candidates": None,
     "halves": 0,
-    "violations": "refuse",
+    "on_violation": "error",
     "is_published": False,
     "one_value": False,
     "seed": 3,
@@ -101,8 +101,8 @@ def _run(
         counts.add(read_table(tables["captions"], CAPTIONS), read_table(tables["pairs"], PAIRS))
         write_json(counts.summary("none"), found)
     inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
-    inputs["unused"] = folder / "splits.json"
-    inputs["forms"] = found if rule == "make_variants" else inputs["unused"]
+    inputs["excluded"] = folder / "splits.json"
+    inputs["forms"] = found if rule == "make_variants" else inputs["excluded"]
     inputs |= {
         "adjectives": folder / "color.yaml",
         "nouns": folder / "nouns.yaml",

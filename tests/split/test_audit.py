@@ -481,7 +481,7 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
         run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["violations"][0]["pair"] == "red_wing"
     assert not (tmp_path / "accepted.json").exists()
-    run("audit", tmp_path, nouns=None, violations="count")
+    run("audit", tmp_path, nouns=None, on_violation="warn")
     run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
 

@@ -89,7 +89,7 @@ def test_captions_that_need_normalization_are_neither_swapped_nor_varied() -> No
     pairs = extract_pairs(captions, [COLORS], NOUNS)
     swapped, summary = swap_adjectives(captions, pairs, splits, ["red_cup"], COLORS, NOUNS)
     assert swapped[["image_id", "swapped_text"]].values.tolist() == [["4", "a red cup"]]
-    assert summary["left_alone"] == {"not a plain word": 4}
+    assert summary["excluded"] == {"not a plain word": 4}
     ranking = pd.DataFrame({"adjective": ["blue", "green"], "noun": ["cup", "cup"]})
     prompts = captions.assign(split="test_seen", pair="green_cup")
     variants, _ = make_variants(prompts, captions, pairs, ranking, COLORS, NOUNS)

@@ -17,11 +17,13 @@ from compclip.divergence import divide
 from compclip.divergence.measure import measure
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split import divide_images
-from compclip.split.audit import audit, unused_images
+from compclip.split.audit import audit, excluded_images
 from compclip.split.composition import Stream
 from compclip.split.config import Divergence
 from compclip.split.divide_images import side_sizes
 from compclip.split.make_splits import (
+    UNDIVIDED,
+    UNTAUGHT,
     divided_splits,
     draw_seen,
     drawn_splits,
@@ -173,8 +175,9 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     target = seen_target((split == "test_unseen").sum(), (side != "unused").sum(), "auto")
     assert not drawn or (split == "test_seen").sum() <= target == summary["test_seen_wanted"]
     assert not side[split.index].eq("unused").any()
-    assert len(splits) + len(summary["unused"]) + len(summary["left_out"]) == images
-    assert set(summary["left_out"]) == set(side.index[side == "test"]) - set(split.index)
+    assert len(splits) + sum(map(len, summary["excluded_images"].values())) == images
+    untaught = set(summary["excluded_images"][UNTAUGHT])
+    assert untaught == set(side.index[side == "test"]) - set(split.index)
     assert (split == "train").sum() == (side == "train").sum() - len(drawn) and split.nunique() == 3
     of_pair = data.pairs.assign(
         pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split)
@@ -196,11 +199,13 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     assert new & set(pair_names(ranking)) == set(heldout)
     # The audit finds no fault, but an image too many without a split.
     rest = empty_table(SWAPPED), heldout, *LEXICONS
-    found = audit(data.captions, data.pairs, splits, *rest, unused=unused_images(summary))
-    assert found["counts"]["violations"] == 0 and found["counts"]["images_unused"] == images - len(
-        splits
+    found = audit(data.captions, data.pairs, splits, *rest, excluded=excluded_images(summary))
+    assert found["counts"]["violations"] == 0 and found["counts"][
+        "images_excluded"
+    ] == images - len(splits)
+    found = audit(
+        data.captions, data.pairs, splits.iloc[1:], *rest, excluded=excluded_images(summary)
     )
-    found = audit(data.captions, data.pairs, splits.iloc[1:], *rest, unused=unused_images(summary))
     assert any(v["guarantee"] == "every image has a split" for v in found["violations"])
 
 
@@ -240,7 +245,7 @@ def test_divided_splits_by_hand() -> None:
         "f": "test_unseen",
         "g": "test_seen",
     }
-    assert summary["left_out"] == ["b", "c"] and summary["unused"] == ["e"]
+    assert summary["excluded_images"] == {UNDIVIDED: ["e"], UNTAUGHT: ["b", "c"]}
     assert summary["warnings"][0].startswith("2 images of test are not used")
     pairs = said(
         "a red wing",

@@ -1,4 +1,4 @@
-"""The copies of a prompt with other adjectives of its noun, which must be false of the image."""
+"""The variants of a prompt with other adjectives of its noun, which must be false of the image."""
 
 from collections import Counter
 from pathlib import Path
@@ -168,7 +168,7 @@ def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> 
     for row in table[table["split"] == "test_seen"].itertuples():
         noun = asked[row.split, row.image_id, row.caption_id].rsplit("_", 1)[1]
         assert (row.image_id, row.adjective, noun) not in said
-    assert {split: of["alternatives"] for split, of in counts.items()} == table[
+    assert {split: of["variants"] for split, of in counts.items()} == table[
         "split"
     ].value_counts().to_dict()
     assert counts["test_swapped"]["ceiling"] == 1 > counts["test_seen"]["ceiling"]
@@ -211,8 +211,8 @@ def test_alternatives_are_of_the_group_and_stated_by_no_other_caption() -> None:
     assert counts["test_seen"] == {
         "prompts": 2,
         "with_variants": 1,
-        "alternatives": 1,
-        "dropped": {"may both be true": 7},
+        "variants": 1,
+        "excluded": {"may both be true": 7},
         "ceiling": 1.0,
     }
     texts = {
@@ -238,8 +238,8 @@ def test_alternatives_are_of_the_group_and_stated_by_no_other_caption() -> None:
     assert counts["test_unseen"] == {
         "prompts": 2,
         "with_variants": 2,
-        "alternatives": 4,
-        "dropped": {"stated by another caption": 2},
+        "variants": 4,
+        "excluded": {"stated by another caption": 2},
         "ceiling": pytest.approx((1 / 3 + 1) / 2, abs=1e-6),
     }
     table, counts = make_variants(
@@ -281,7 +281,7 @@ def test_alternatives_are_of_the_group_and_stated_by_no_other_caption() -> None:
             if noun != "bill"
             else {}
         )
-        assert counts["test_seen"]["dropped"] == dropped
+        assert counts["test_seen"]["excluded"] == dropped
 
 
 def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> None:

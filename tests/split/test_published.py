@@ -23,14 +23,14 @@ from tests.split.stage import inputs, run, run_all
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, captions_table, pairs_table
 
 
-def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:
+def take(folder: Path, on_violation: str = "error", data: bool = True) -> None:
     """Run the steps of the stage on the published files in ``folder``/export."""
     split = folder / "export" / "split.pkl"
     run("sample_heldout", folder, published=split)
     run("make_splits", folder, published=split)
     run("swap_adjectives", folder, published=folder / "export" / "data.pkl" if data else None)
     reports = [folder / f"{name}.json" for name in ("heldout", "splits", "swapped")]
-    run("audit", folder, reports=reports, violations=violations)
+    run("audit", folder, reports=reports, on_violation=on_violation)
     run("accept_split", folder, is_published=True)
 
 
@@ -47,7 +47,7 @@ def test_our_own_files_come_back_and_violations_are_refused_or_counted(tmp_path:
         assert [(tmp_path / name).read_bytes() for name in tables] == before
         assert read_json(tmp_path / "heldout.json")["pairs"] == pairs
         found = read_json(tmp_path / "audit.json")
-        assert found["counts"]["violations"] == 0 and found["tolerance"] == "refuse"
+        assert found["counts"]["violations"] == 0 and found["on_violation"] == "error"
     path = tmp_path / "export" / "split.pkl"
     split = pickle.loads(path.read_bytes())
     # An image with a held-out pair trains, one is in two lists, one is unknown, one is in no list,
@@ -60,10 +60,10 @@ def test_our_own_files_come_back_and_violations_are_refused_or_counted(tmp_path:
     }
     path.write_bytes(pickle.dumps(split | spoiled))
     with pytest.raises(
-        UserError, match="d/color: .* audit violations.* set split.violations to count"
+        UserError, match="d/color: .* audit violations.* set split.on_violation to warn"
     ):
         take(tmp_path)
-    take(tmp_path, "count")
+    take(tmp_path, "warn")
     found = read_json(tmp_path / "audit.json")
     told = {
         v["fault"]: v["names"] for v in found["violations"] if v["guarantee"] == "published files"
@@ -77,7 +77,7 @@ def test_our_own_files_come_back_and_violations_are_refused_or_counted(tmp_path:
     }
     trained = {v["image_id"] for v in found["violations"] if v["guarantee"] == "held out"}
     assert split["test_unseen"][0] in trained and twice not in trained
-    assert found["tolerance"] == "count" and found["counts"]["violations"] >= 4 + len(trained)
+    assert found["on_violation"] == "warn" and found["counts"]["violations"] >= 4 + len(trained)
     assert found["counts"]["violations"] == 4 + sum("count" not in v for v in found["violations"])
     assert read_json(tmp_path / "splits.json")["keys_not_read"] == ["more"]
 
@@ -104,7 +104,7 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     )
     data[trains][0] |= {k: data[two][b][k] for k in ("swapped_text", "changes_made")}
     path.write_bytes(pickle.dumps(data))
-    take(tmp_path, "count")
+    take(tmp_path, "warn")
     violations = read_json(tmp_path / "audit.json")["violations"]
     assert {v["fault"]: v["names"] for v in violations if "names" in v} == {
         "swapped captions that the data set has not": ["nobody 0"],

@@ -115,7 +115,7 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
     median.
     """
     table = ranking(n).assign(noun=[f"n{i % nouns}" for i in range(n)])
-    draw = Draw(prefer="swappable")
+    draw = Draw(prefer_swappable=True)
     drawn = draw_heldout(table, draw, Stream(seed, "d", "color"))
     assert drawn == draw_heldout(
         table.sample(frac=1, random_state=1), draw, Stream(seed, "d", "color")
@@ -142,7 +142,7 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
             "drawn here with seed 0: 0.1 of the ranked pairs, from percentiles 50 to 75.",
         ),
         (
-            {"prefer": "swappable", "chosen": {}},
+            {"prefer_swappable": True, "chosen": {}},
             "from percentiles 25 to 75, chosen by what the captions permit.",
         ),
         ({"source": "config"}, "listed in the config"),
@@ -154,7 +154,7 @@ def test_notes_say_how_the_pairs_were_chosen(changes: dict, note: str) -> None:
         "source": "drawn",
         "window": [25.0, 75.0],
         "fraction": 0.1,
-        "prefer": "any",
+        "prefer_swappable": False,
         "seed": 0,
     }
     assert note in heldout_note(draw | changes)

@@ -53,7 +53,7 @@ def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
     )
     counts = read_json(tmp_path / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 3
-    assert read_json(tmp_path / "splits.json")["contested"] == []
+    assert read_json(tmp_path / "splits.json")["contested_captions"] == []
     nouns = set(read_table(tmp_path / "ranking.parquet", RANKING)["noun"])
     assert {"water slide", "t-shirt", "fire hydrant", "teddy bear", "stop sign"} <= nouns
     assert nouns.isdisjoint({"t", "shirt", "slide", "hydrant", "fire", "light", "stop"})
@@ -83,12 +83,12 @@ def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: P
     run("make_splits", tmp_path, adjectives=COLOR, nouns=None)
     assert "c" not in set(read_table(tmp_path / "splits.parquet", SPLIT)["image_id"])
     summary = read_json(tmp_path / "splits.json")
-    assert [(r["image_id"], r["pair"], r["text"]) for r in summary["contested"]] == [
+    assert [(r["image_id"], r["pair"], r["text"]) for r in summary["contested_captions"]] == [
         ("c", "green_water", "green water")
     ]
     assert "1 images are in no split" in summary["warnings"][0]
     run("audit", tmp_path, adjectives=COLOR, nouns=None)
-    assert read_json(tmp_path / "audit.json")["counts"]["images_unused"] == 1
+    assert read_json(tmp_path / "audit.json")["counts"]["images_excluded"] == 1
 
 
 # The tagger takes the first for an adjective, so that only word order finds it.
@@ -121,9 +121,9 @@ def test_a_pair_held_out_in_one_form_is_held_out_in_all(tag: str) -> None:
     unseen = set(splits.loc[splits["split"] == "test_unseen", "image_id"])
     assert unseen == set(captions.loc[is_held_out, "image_id"])
     assert set(splits["image_id"]) == set(captions.loc[is_held_out | ~is_plural, "image_id"])
-    unused = captions.loc[~captions["image_id"].isin(splits["image_id"]), "image_id"].tolist()
+    excluded = captions.loc[~captions["image_id"].isin(splits["image_id"]), "image_id"].tolist()
     checked = audit(
-        captions, pairs, splits, empty_table(SWAPPED), ["white_goose"], "color", unused=unused
+        captions, pairs, splits, empty_table(SWAPPED), ["white_goose"], "color", excluded=excluded
     )
     assert checked["counts"]["violations"] == 0
 
@@ -141,7 +141,7 @@ def test_word_order_finds_a_form_that_the_extraction_takes_for_another_noun(
     ranking = rank_pairs(pairs, "color", None, Selection(min_count=1))
     splits, summary = make_splits(captions, pairs, ranking, [heldout], "color")
     leaky = set(captions.loc[captions["text"].str.contains(hidden), "image_id"])
-    assert {record["image_id"] for record in summary["contested"]} == leaky
+    assert {record["image_id"] for record in summary["contested_captions"]} == leaky
     assert leaky.isdisjoint(splits["image_id"])
     splits = pd.concat([splits, pd.DataFrame({"image_id": sorted(leaky), "split": "train"})])
     checked = audit(captions, pairs, splits, empty_table(SWAPPED), [heldout], "color")
@@ -182,7 +182,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, 
     heldout, splits = read_json(one / "heldout.json"), read_table(one / "splits.parquet", SPLIT)
     counts = read_json(one / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 0 and heldout["pairs"]
-    assert counts["images_unused"] == 80 - len(splits) and (len(splits) < 80) == bool(division)
+    assert counts["images_excluded"] == 80 - len(splits) and (len(splits) < 80) == bool(division)
     if division:
         assert heldout["source"] == "divergence" and counts["captions"]["train"] == 3 * 32
 
@@ -254,4 +254,4 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(
     assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
     # A reader that knows slides sees that the swap would state another pair.
     made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")
-    assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}
+    assert made.empty and summary["excluded"] == {"order of words disagrees": 1}

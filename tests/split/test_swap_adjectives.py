@@ -294,7 +294,7 @@ def test_nouns_are_known_without_a_lexicon() -> None:
     swapped, summary = swap_adjectives(captions, pairs_table([]), splits, ["red_wing"], *LEXICONS)
     check_table(swapped, SWAPPED, "swapped")
     counts = {"captions": 1, "swapped": 0, "exclusive": 0}
-    assert summary == {**counts, "pairs": {"red_wing": 0}, "left_alone": {}, "seed": 0}
+    assert summary == {**counts, "pairs": {"red_wing": 0}, "excluded": {}, "seed": 0}
 
 
 GROUPED = Lexicon("shape", SHAPES, (("long", "short"), ("small", "large"), ("round", "pointed")))

@@ -51,19 +51,21 @@ def test_all_or_none_is_not_certain_and_blocks_change_nothing(
     images = np.repeat([f"i{k}" for k in range(20)], 3)
     ones = np.ones(60)
     end = 0.025 ** (1 / 20)
-    assert interval.share(images, ones, ones, 100, rng()) == interval.Estimate(
+    assert interval.fraction(images, ones, ones, 100, rng()) == interval.Estimate(
         1, pytest.approx(end), 1
     )
-    assert interval.share(images, 0 * ones, ones, 100, rng()) == interval.Estimate(
+    assert interval.fraction(images, 0 * ones, ones, 100, rng()) == interval.Estimate(
         0, 0, pytest.approx(1 - end)
     )
     # An image of weight 0 is no trial, and its misses do not count.
     weights = np.where(images == "i0", 0.0, 0.4)
     hits = np.where(images == "i0", 0.0, 1.0)
-    assert interval.share(images, hits, weights, 100, rng()).low == pytest.approx(0.025 ** (1 / 19))
+    assert interval.fraction(images, hits, weights, 100, rng()).low == pytest.approx(
+        0.025 ** (1 / 19)
+    )
     # Chances that are no certainties are resampled as ever.
     for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
-        assert interval.share(images, values, ones, 100, rng()) == interval.mean(
+        assert interval.fraction(images, values, ones, 100, rng()) == interval.mean(
             images, values, ones, 100, rng()
         )
     names, values, weights = clustered()

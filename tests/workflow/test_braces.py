@@ -48,7 +48,7 @@ INPUTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"judge": {"model": "RN50", "pretrained": "w{1}.pt"}}, "judge: {1} in a path"),
     (
-        {"judge": {"model": "RN50", "pretrained": "{composition}{é}.pt", "share": False}},
+        {"judge": {"model": "RN50", "pretrained": "{composition}{é}.pt", "shared": False}},
         "judge: {é} in a path",
     ),
     (
@@ -112,7 +112,7 @@ def test_params_are_the_users_texts(strange: Path) -> None:
         release={"creator": CONSENT, "name": "a"},
         judge={"model": "sketch"},
     )
-    params = {job.rule: job.stand_in().params for job in jobs(config) if job.rule != "train_judge"}
+    params = {job.rule: job.mock_job().params for job in jobs(config) if job.rule != "train_judge"}
     assert params["load_dataset"].files == [table["file"], table["images"]]
     assert params["load_dataset"].settings["file"] == table["file"]
     assert params["sample_tasks"].consent == CONSENT

@@ -92,7 +92,7 @@ def test_undecisive_modules_change_no_artifact(
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):
-        module, made = importlib.import_module(job.script), job.stand_in()
+        module, made = importlib.import_module(job.script), job.mock_job()
         reads = [path for path in job.inputs if Path(path) not in getattr(made.input, "after", [])]
         with contextlib.chdir(ROOT):
             run_checked(module.main, made, job.script.split(".", 1)[1], reads, job.outputs)

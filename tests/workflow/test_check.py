@@ -56,7 +56,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
         ["no/split.pkl", f"{DRIVE}/1jO"],
     ),
     (
-        {"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt", "share": False}},
+        {"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt", "shared": False}},
         ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"],
     ),
     (
@@ -90,7 +90,7 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
 
 def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
-        judge = {"model": "sketch", "pretrained": name, "share": False}
+        judge = {"model": "sketch", "pretrained": name, "shared": False}
         assert (
             len(
                 check_config(

@@ -29,9 +29,9 @@ def test_the_small_run_has_its_page_and_tasks_for_people(first_run: Project) -> 
     assert ((right["low"] <= right["value"]) & (right["value"] <= right["high"])).all()
     choices = pd.read_parquet(place / "choices" / "choices.parquet")
     assert len(choices) == 2 * 10 * 24
-    shares = choices.groupby(["model", "prompt"])["right"].mean()
+    fractions = choices.groupby(["model", "prompt"])["right"].mean()
     assert all(
-        shares[row.model, row.prompt] == pytest.approx(row.value, abs=1e-6)
+        fractions[row.model, row.prompt] == pytest.approx(row.value, abs=1e-6)
         for row in right.itertuples()
     )
     assert {f"wrong, {kind}" for kind in NOUNS_SEEN} <= set(analysis["measure"])

@@ -121,6 +121,14 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             ["generators.0", "'faithfull'; did you mean faithful? ", "folder"],
         ),
         (
+            {"generate": {"generators": ["habit"]}},
+            ["generators.0", "'habit': renamed; write usual_photographs"],
+        ),
+        (
+            {"generate": {"generators": [{"name": "x", "kind": "stand_ins"}]}},
+            ["generators.0", "'stand_ins': renamed; write pair_photographs"],
+        ),
+        (
             {"dataset": {"source": "tabel"}},
             ["dataset.source", "'tabel'; did you mean table? allowed: cub, ", "sketch"],
         ),
@@ -181,6 +189,49 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
     assert message.startswith("my.yaml: ") and "\n" not in message and len(message) < 500
     for part in parts:
         assert part in message, message
+
+
+@pytest.mark.parametrize(
+    ("values", "renamed"),
+    [
+        ({"judge": {"share": False}}, "judge.share: renamed; write judge.shared: false"),
+        ({"score": {"health": 0.2}}, "score.health: renamed; write score.max_bias: 0.2"),
+        (
+            {"split": {"heldout": {"least": 12}}},
+            "split.heldout.least: renamed; write split.heldout.min_pairs: 12",
+        ),
+        (
+            {"split": {"heldout": {"prefer": "any"}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: false",
+        ),
+        (
+            {"split": {"heldout": {"prefer": "swappable"}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: true",
+        ),
+        (
+            {"split": {"heldout": {"prefer": None}}},
+            "split.heldout.prefer: renamed; write split.heldout.prefer_swappable: null",
+        ),
+        (
+            {"split": {"violations": "refuse"}},
+            "split.violations: renamed; write split.on_violation: error",
+        ),
+        (
+            {"split": {"violations": "count"}},
+            "split.violations: renamed; write split.on_violation: warn",
+        ),
+    ],
+)
+def test_a_key_of_an_earlier_version_is_refused_with_its_present_name_and_value(
+    values: dict[str, Any], renamed: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        load_config(values, "my.yaml")
+    assert str(error.value) == f"my.yaml: {renamed}"
+    name, value = renamed.split("; write ")[1].split(": ")
+    for word in reversed(name.split(".")):
+        value = {word: value if isinstance(value, dict) else yaml.safe_load(value)}
+    load_config(value)
 
 
 def sections_below(section: type[Section]) -> Iterator[type[Section]]:
@@ -268,6 +319,57 @@ def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
         with pytest.raises(UserError, match=f"{path.name}: .*{expected}") as error:
             read_config(path)
         assert "\n" not in str(error.value)
+
+
+def write_configs(folder: Path, **contents: str) -> None:
+    for name, text in contents.items():
+        (folder / f"{name}.yaml").write_text(text)
+
+
+def test_a_config_says_only_what_differs_from_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path,
+        first="{seed: 3, judge: {epochs: 2, batch: 8}, compositions: [color]}",
+        second="{base: first.yaml, judge: {epochs: 4}}",
+        third="{base: second.yaml, compositions: [shape]}",
+    )
+    config = read_config(Path("third.yaml"))
+    assert (config.seed, config.judge.epochs, config.judge.batch) == (3, 4, 8)
+    assert config.compositions == ["shape"]
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("third.yaml", "third.yaml: base: second.yaml is its own base"),
+        ("nowhere.yaml", "nowhere.yaml: no such config file"),
+        ("fourth.yaml", "fourth.yaml: .*expected keys and values"),
+        ("3", "base: Input should be a valid string, got 3"),
+    ],
+)
+def test_a_faulty_base_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path, first=f"base: {base}", second="base: first.yaml", third="base: second.yaml"
+    )
+    (tmp_path / "fourth.yaml").write_text("[1]")
+    with pytest.raises(UserError, match=message) as error:
+        read_config(Path("third.yaml"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_base_of_the_checkout_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("{base: config.yaml, seed: 5}")
+    default = read_config(ROOT / "config.yaml")
+    assert read_config(Path("mine.yaml")).judge == default.judge
 
 
 def test_snakemake_and_make_refuse_unknown_keys_and_help_lists_every_target(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from compclip.core.identity.code import ROOT
 from tests.project import Project
-from workflow_scripts.stand_in import load_workflow
+from workflow_scripts.mock_job import load_workflow
 
 repo = pytest.importorskip("dvc.repo", reason="DVC is not installed (make .venv/cluster)")
 
@@ -43,7 +43,9 @@ FOLDER = {"name": "mymodel", "kind": "folder", "path": "/data/mymodel"}
 DIFFUSERS = {"name": "sd15", "kind": "diffusers", "model": "a/b", "size": [512, 512]}
 # README's second recipe, and other configs whose values DVC cannot interpolate.
 CONFIGS: dict[str, dict[str, Any]] = {
-    "recipe": {"generate": {"generators": ["photographs", "habit", "stand_ins", FOLDER]}},
+    "recipe": {
+        "generate": {"generators": ["photographs", "usual_photographs", "pair_photographs", FOLDER]}
+    },
     "settings first": {"generate": {"generators": [FOLDER, "photographs", DIFFUSERS]}},
     "options": {
         "generate": {
@@ -111,7 +113,7 @@ def test_targets_are_what_a_stage_makes(checkout: Project) -> None:
     names = ("photographs", "faithful", "mymodel", "sd15")
     scores = {f"color/scores/{judge}/{name}" for judge in (3, 4) for name in names}
     scores |= {f"color/scores/oracle/{name}" for name in ("photographs", "faithful")}
-    assert made["scores_of_color"] == scores | {"color/health/3.json", "color/health/4.json"}
+    assert made["scores_of_color"] == scores | {"color/bias/3.json", "color/bias/4.json"}
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     split = pd.read_parquet(place / "splits.parquet").set_index("image_id")["split"]
     assert side.value_counts().to_dict() == {"train": 120, "test": 72, "unused": 48}
     audit = json.loads((place / "audit.json").read_text())
-    assert audit["violations"] == [] and audit["counts"]["images_unused"] == 240 - len(split)
+    assert audit["violations"] == [] and audit["counts"]["images_excluded"] == 240 - len(split)
     table = pd.read_parquet(place / "divergence.parquet").set_index(
         ["definition", "split", "texts"]
     )

@@ -74,7 +74,7 @@ def test_shared_judges_are_trained_once() -> None:
 
 
 def test_a_composition_may_have_judges_of_its_own() -> None:
-    plan = plan_of(judge={"seeds": [3], "share": False})
+    plan = plan_of(judge={"seeds": [3], "shared": False})
     assert plan.judge.folders == ["r/sketch/color/judges/3", "r/sketch/shape/judges/3"]
     assert plan.judge.of_composition == ["r/sketch/{composition}/judges/3"]
     assert plan.of_judged("splits.parquet") == ["r/sketch/{composition}/splits.parquet"]
@@ -83,7 +83,7 @@ def test_a_composition_may_have_judges_of_its_own() -> None:
 def test_a_judges_weights_may_depend_on_the_composition(tmp_path: Path) -> None:
     for name in ("color", "shape"):
         (tmp_path / f"{name}.pt").write_text(name)
-    weights = {"model": "RN50", "pretrained": f"{tmp_path}/{{composition}}.pt", "share": False}
+    weights = {"model": "RN50", "pretrained": f"{tmp_path}/{{composition}}.pt", "shared": False}
     plan = plan_of(judge=weights, cache=str(tmp_path / "cache"))
     jobs = [Wildcards(composition=name, judge="5") for name in ("color", "shape")]
     assert f"{tmp_path}/shape.pt" in plan.judge.files(jobs[1])
@@ -131,7 +131,11 @@ def test_compositions_share_pairs_unless_they_have_a_lexicon_of_their_own(
     ("split", "needs_pairs", "needs_lexicons"),
     [
         ({}, True, True),  # the draw is chosen
-        ({"heldout": {"fraction": 0.1, "window": [25, 75], "prefer": "any"}}, False, False),
+        (
+            {"heldout": {"fraction": 0.1, "window": [25, 75], "prefer_swappable": False}},
+            False,
+            False,
+        ),
         ({"heldout": {"pairs": ["red_bill"]}}, True, True),
         ({"published": {"split": "{composition}.pkl"}}, False, True),
         ({"method": "divergence"}, True, False),
@@ -158,7 +162,9 @@ def test_published_files_are_those_of_the_composition(tmp_path: Path) -> None:
 def plan_of_generators() -> tuple[RunPlan, dict[str, Wildcards]]:
     """Return a plan with several kinds, and the wildcards of a job of each generator."""
     model = {"name": "model", "kind": "diffusers", "model": "./m", "device": "cuda"}
-    plan = plan_of(generate={"generators": ["photographs", "faithful", "habit", model]}, threads=6)
+    plan = plan_of(
+        generate={"generators": ["photographs", "faithful", "usual_photographs", model]}, threads=6
+    )
     jobs = {name: Wildcards(composition="color", generator=name) for name in plan.generators}
     return plan, jobs
 
@@ -167,8 +173,8 @@ def test_kinds_of_generators_differ_in_what_they_need() -> None:
     plan, jobs = plan_of_generators()
     assert plan.generate.with_scenes == ["faithful"]
     assert plan.generate.with_model == ["model"]
-    assert plan.generate.plain == ["photographs", "habit"]
-    assert plan.generate.controls == ["photographs", "faithful", "habit"]
+    assert plan.generate.plain == ["photographs", "usual_photographs"]
+    assert plan.generate.controls == ["photographs", "faithful", "usual_photographs"]
     code = {plan.generate.kind_code(job) for job in jobs.values()}
     assert len(code) == len(jobs)
 
@@ -176,8 +182,8 @@ def test_kinds_of_generators_differ_in_what_they_need() -> None:
 def test_generators_read_the_tables_of_their_kind() -> None:
     plan, jobs = plan_of_generators()
     assert plan.generate.tables(jobs["photographs"]) == ["r/sketch/images.parquet"]
-    of_habit = plan.generate.tables(jobs["habit"])
-    assert {"r/sketch/pairs.parquet", "r/sketch/color/prompts.parquet"} <= {*of_habit}
+    of_usual = plan.generate.tables(jobs["usual_photographs"])
+    assert {"r/sketch/pairs.parquet", "r/sketch/color/prompts.parquet"} <= {*of_usual}
 
 
 def test_only_models_take_threads() -> None:

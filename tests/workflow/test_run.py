@@ -18,7 +18,7 @@ from compclip.core.errors import UserError
 from compclip.core.identity import digests, fingerprint
 from compclip.core.identity.cache import Cache
 from compclip.core.settings.cli import Terminated, ended_by_signals
-from compclip.report import readable
+from compclip.report import summary
 from tests.core.test_digests import flip
 from tests.project import Project
 from workflow_scripts.workflow import run as module
@@ -88,7 +88,7 @@ def test_results_end_with_their_headlines_and_places(
         "judged/table.md": "the common table contains it",
         "judged/report.html": "",
         "captions/report.html": "",
-        "table.md": "# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n",
+        "table.md": "# a\n\n" + summary.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n",
         "compun.md": "".join(f"| {row} |\n" for row in range(20)),
     }
     for name, text in texts.items():

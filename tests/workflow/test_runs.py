@@ -15,8 +15,8 @@ from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
 from tests.graph import Job, jobs
 from tests.project import Project
+from workflow_scripts.mock_job import load_workflow, mock_job
 from workflow_scripts.runs.join_tables import join_rows
-from workflow_scripts.stand_in import load_workflow, stand_in
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
@@ -47,7 +47,7 @@ def test_scenes_of_the_oracle_and_judges_of_each_composition(tmp_path: Path) -> 
         "model": "sketch",
         "pretrained": str(tmp_path / "C_CUB_{composition}.pt"),
         "epochs": 0,
-        "share": False,
+        "shared": False,
     }
     config = written(
         {"results": str(tmp_path / "results"), "judge": judge}, tmp_path / "config.yaml"
@@ -164,7 +164,7 @@ cache: {cache}
 compositions: [{names}]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12}}}}
 pairs: {{nouns: birds, selection: {{min_count: 1}}}}
-judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1, share: false}}
+judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1, shared: false}}
 """
 
 
@@ -231,7 +231,7 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
             written({"judge": {"seeds": [4]}} | values, tmp_path / "config.yaml")
         )
         return {
-            rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()
+            rule: vars(mock_job(rule, workflow, **given).params) for rule, given in RULES.items()
         }
 
     before = settings()
@@ -253,6 +253,6 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
         "3",
         "4",
     ]
-    for alone in ({"share": False}, {"epochs": 0}):
+    for alone in ({"shared": False}, {"epochs": 0}):
         assert load_config({"seed": 3, "judge": alone}).judges == ["3"]
     assert load_config({"judge": {"seeds": [2, 0]}}).judges == ["2", "0"]

@@ -65,7 +65,7 @@ def main(job: Job) -> None:
     write_table(training_captions, captions_file, CAPTIONS)
     for training, file in zip(TRAININGS, split_files, strict=True):
         # Pictures of the other training set are in no split; test_seen serves as validation.
-        splits = {"both": "train", "watched": "test_seen", training: "train"}
+        splits = {"both": "train", "validation": "test_seen", training: "train"}
         rows = [(name, splits[group]) for name, group in trainings.items() if group in splits]
         table = pd.DataFrame(rows, columns=["image_id", "split"])
         write_table(table, file, SPLIT)

@@ -69,7 +69,7 @@ def main(job: Job) -> None:
         "generators": params.generators,
         "kinds": {kind: check_counts(kind_pages) for kind, kind_pages in pages.items()},
         "cells": cells,
-        "skipped": dict(sorted((skipped + unused).items())),
+        "excluded": dict(sorted((skipped + unused).items())),
     }
     write_json(summary, job.output.summary)
 

@@ -45,7 +45,7 @@ RELEASED_SETTINGS = (
     "halves",
     "train_on",
     "prompts",
-    "health",
+    "max_bias",
     "batch",
     "threads",
 )
@@ -61,8 +61,8 @@ def files_of(layout: Layout, params: Any) -> dict[str, Path]:
     composition = layout.composition
     files = {f"{composition}/{name}": layout.place / name for name in OF_COMPOSITION}
     for judge in params.judges:
-        health = layout.place / "health" / f"{judge}.json"
-        files[f"{composition}/health/{judge}.json"] = health
+        bias = layout.place / "bias" / f"{judge}.json"
+        files[f"{composition}/bias/{judge}.json"] = bias
         folder = layout.judge(judge)
         for path in sorted(folder.rglob("*")):
             # Hidden files, such as records of digests, belong to this run.

@@ -11,19 +11,19 @@ from compclip.core.artifacts.parquet import Images, read_table
 from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.plot.examples import GeneratedImages, of_all_judges
-from compclip.report.readable import Readable, Results, to_read
+from compclip.report.summary import Results, Summary, summarize
 from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
-from workflow_scripts.score.section import read_health
+from workflow_scripts.score.section import read_bias_check
 
 
 def layouts(job: Job) -> list[Layout]:
     """Return the layout of each composition's artifacts."""
     params = job.params
     results = Path(params.results)
-    return [Layout(results, params.dataset, name, params.share) for name in params.compositions]
+    return [Layout(results, params.dataset, name, params.shared) for name in params.compositions]
 
 
 def table_file(layout: Layout, name: str) -> Path:
@@ -60,7 +60,7 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
     return {name: read_json(layout.fid(name))["splits"] for name in params.fid}
 
 
-def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
+def read_summary(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Summary:
     """Return a composition's results for readers. ``rows``: its rows of scores.parquet and
     comparisons.csv.
     """
@@ -81,9 +81,9 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         summaries=summaries,
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
-        health=read_health(layout, params.judges, params.health),
+        bias_check=read_bias_check(layout, params.judges, params.max_bias),
         heldout=read_json(layout.place / "heldout.json"),
         training_data=params.training_data,
         unchecked=unchecked,
     )
-    return to_read(results)
+    return summarize(results)

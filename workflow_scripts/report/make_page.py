@@ -111,13 +111,13 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
     # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
-    judge = judge_section(layout, params.judges, params.health)
-    readable = artifacts.read_readable(layout, (scores, comparisons), params)
+    judge = judge_section(layout, params.judges, params.max_bias)
+    summary = artifacts.read_summary(layout, (scores, comparisons), params)
     groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
     return context | {
         # A pretrained judge may be used unchanged.
         "trained": manifests[0].get("epochs") != 0,
-        "of": readable,
+        "of": summary,
         "candidates": int(scores["candidates"].iloc[0]),
         "sections": [divergence, judge, splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),

@@ -21,13 +21,13 @@ from compclip.report.make_table import (
     metrics,
     paper_table,
 )
-from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
+from compclip.report.summary import latex, table_markdown
 from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
 from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import layouts, read_fids, read_readable
+from workflow_scripts.report.artifacts import layouts, read_fids, read_summary
 
 
 def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
@@ -75,16 +75,16 @@ def main(job: Job) -> None:
     measurements = (read_measurements(layout, params, classes) for layout in compositions)
     tables = make_table(measurements, params.anchors, params.controls, params.chunks)
     write_rows(tables, job.output)
-    readable = {}
+    summaries = {}
     main_scores = {}
     for layout in compositions:
         scores = of_composition(tables.scores, layout.dataset, layout.composition)
         comparisons = of_composition(tables.comparisons, layout.dataset, layout.composition)
-        readable[layout.composition] = read_readable(layout, (scores, comparisons), params)
+        summaries[layout.composition] = read_summary(layout, (scores, comparisons), params)
         main_scores[layout.composition] = metrics(scores)
     write_json({params.dataset: main_scores}, job.output.metrics)
-    write_text(latex(readable.values()), job.output.tex)
-    text = table_markdown(params.dataset, readable)
+    write_text(latex(summaries.values()), job.output.tex)
+    text = table_markdown(params.dataset, summaries)
     write_text(text, job.output.md)
     show(text)
 

@@ -1,4 +1,4 @@
-"""Score the images of all generators by each judge, and measure the health of each judge.
+"""Score the images of all generators by each judge, and measure the bias of each judge.
 
 One process runs all judges of a composition, because each start costs as much as scoring a small
 run. A killed job finds its embeddings in the cache.
@@ -19,8 +19,8 @@ from compclip.core.identity.digests import file_digests
 from compclip.core.log import log
 from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
-from compclip.score.health import Health
-from compclip.score.measure_health import HealthEntries, health_entries, measure_health
+from compclip.score.bias import BiasCheck
+from compclip.score.measure_bias import BiasEntries, bias_entries, measure_bias
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
@@ -40,7 +40,7 @@ class JudgeFiles:
     name: str
     model: Path
     scores: Sequence[Path]  # a folder for each generator
-    health: Path
+    bias: Path
 
     @property
     def epochs(self) -> int | None:
@@ -57,14 +57,14 @@ def judge_files(job: Job) -> Iterator[JudgeFiles]:
     generators = len(scores) // len(names)
     for number, name in enumerate(names):
         folders = scores[number * generators : (number + 1) * generators]
-        yield JudgeFiles(name, job.input.judges[number], folders, job.output.health[number])
+        yield JudgeFiles(name, job.input.judges[number], folders, job.output.bias[number])
 
 
-def read_health_entries(job: Job, inputs: Inputs) -> HealthEntries:
-    """Read the entries that the judges' health is measured on."""
+def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
+    """Read the entries that the judges' bias is measured on."""
     manifests = dict(zip(job.params.serves, job.input.manifests, strict=True))
     as_asked = job.params.as_asked
-    return health_entries(
+    return bias_entries(
         inputs.tables["captions"],
         inputs.images,
         **read_tables(job, "pairs", "ranking"),
@@ -77,12 +77,12 @@ def read_health_entries(job: Job, inputs: Inputs) -> HealthEntries:
 def score_by_judge(
     job: Job,
     inputs: Inputs,
-    entries: HealthEntries,
+    entries: BiasEntries,
     digests: Mapping[str, str],
     embedder: Embedder,
     files: JudgeFiles,
 ) -> dict[str, Any]:
-    """Score and write all generators by one judge; return the judge's health."""
+    """Score and write all generators by one judge; return the judge's bias."""
     results = Path(job.params.results)
     variants = inputs.variants
     captions = inputs.captions
@@ -108,26 +108,26 @@ def score_by_judge(
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    return composition | judge | measure_health(texts, images, adjustment, variants, entries)
+    return composition | judge | measure_bias(texts, images, adjustment, variants, entries)
 
 
 def main(job: Job) -> None:
     params = job.params
     inputs = read_inputs(job)
-    entries = read_health_entries(job, inputs)
+    entries = read_bias_entries(job, inputs)
     # There are no files in the run if the images are the user's.
     digests = file_digests(filter(None, [job.input.files, *job.input.made]))
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
-    healths: dict[str, dict[str, Any]] = {}
+    contents: dict[str, dict[str, Any]] = {}
     with opened as embedders:
         for files, embedder in zip(judge_files(job), embedders, strict=True):
             log.info("judge %s", files.name)
-            health = score_by_judge(job, inputs, entries, digests, embedder, files)
-            write_json(health, files.health)
-            healths[files.name] = health
-    judges = Health(healths, params.loss)
+            bias = score_by_judge(job, inputs, entries, digests, embedder, files)
+            write_json(bias, files.bias)
+            contents[files.name] = bias
+    judges = BiasCheck(contents, params.max_bias)
     for line in filter(None, (judges.line, judges.unrecognized_line)):
         log.info("%s: %s", job.where, line)
 

@@ -138,7 +138,7 @@ def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output
 def log_summary(summary: dict[str, Any], name: str, candidates: int) -> None:
     where = f"{name}, {summary['set']} ({summary['prompts']})"
     log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])
-    for kind in ("missing", "unreadable"):
+    for kind in ("missing", "broken"):
         images = summary[kind]
         if images:
             counts = (where, len(images), kind, images[0])

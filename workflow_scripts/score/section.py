@@ -1,4 +1,4 @@
-"""The page's section on the judges of one composition: their training data and their health."""
+"""The page's section on the judges of one composition: their training data and their bias check."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from compclip.core.artifacts.files import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.page import PageSection
 from compclip.plot.table_view import Line, TableCell
-from compclip.score.health import IMAGE_KINDS, Health
+from compclip.score.bias import IMAGE_KINDS, BiasCheck
 from workflow_scripts.layout import Layout
 
 # By ``judge.train_on``.
@@ -29,12 +29,12 @@ def _accuracy(result: Mapping[str, Any] | None, name: str = "accuracy") -> Table
     return TableCell(percent(result[name]), ends)
 
 
-def health_lines(health: Health) -> list[Line]:
+def bias_lines(bias_check: BiasCheck) -> list[Line]:
     """Return a line for each judge and kind of images: accuracies on seen and held-out pairs, and
     their difference.
     """
     lines = []
-    for judge, content in health.judges.items():
+    for judge, content in bias_check.judges.items():
         for kind, results in content["images"].items():
             held_out = results["held_out"]
             matched = results["matched"]
@@ -53,19 +53,19 @@ def health_lines(health: Health) -> list[Line]:
     return lines
 
 
-def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
-    folder = layout.place / "health"
-    return Health({name: read_json(folder / f"{name}.json") for name in judges}, loss)
+def read_bias_check(layout: Layout, judges: Sequence[str], max_bias: float) -> BiasCheck:
+    folder = layout.place / "bias"
+    return BiasCheck({name: read_json(folder / f"{name}.json") for name in judges}, max_bias)
 
 
-def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
-    """Return the section of one composition; loss: ``score.health``."""
+def section(layout: Layout, judges: Sequence[str], max_bias: float) -> PageSection:
+    """Return the section of one composition; max_bias: ``score.max_bias``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
     # Judges differ in their seed alone, so the first one stands for all.
     first = manifests[0]
-    health = read_health(layout, judges, loss)
+    bias_check = read_bias_check(layout, judges, max_bias)
     synonyms = []
-    for name, content in health.judges.items():
+    for name, content in bias_check.judges.items():
         # A lexicon without synonyms has none to compare.
         if content["synonyms"]["n"]:
             synonyms.append((name, content["synonyms"]))
@@ -73,8 +73,8 @@ def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
         "judges": list(zip(judges, manifests, strict=True)),
         "judge": first,
         "trained_on": TRAINED_ON[first["train_on"]],
-        "health": health,
-        "health_lines": health_lines(health),
+        "bias_check": bias_check,
+        "bias_lines": bias_lines(bias_check),
         "synonyms": synonyms,
     }
     return PageSection("The judge", "score_section.html.j2", context)

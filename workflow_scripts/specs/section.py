@@ -33,7 +33,7 @@ def section(layout: Layout) -> PageSection:
         "resamples": result["resamples"],
         "captions": result["captions"],
         "images": int(table["images"].max()),
-        "left_out": result["left_out"],
+        "excluded": result["excluded"],
         "negatives": bool(negatives.any()),
         "figures": show_figures([layout.figure("specs_measures")]),
     }

@@ -63,7 +63,7 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
     if not group.first:
         return
     captions_read = len(rows) * settings.accumulation * settings.batch * group.count
-    truncated = sum(row["cut"] for row in rows)
+    truncated = sum(row["truncated"] for row in rows)
     say_cut(truncated, captions_read)
     without_negative = sum(row["without_negative"] for row in rows)
     if without_negative:
@@ -76,10 +76,10 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
         "settings": settings.model_dump(mode="json"),
         "processes": group.count,
         "examples": len(examples),
-        "left_out": examples.skipped,
+        "excluded": examples.excluded,
         "steps": len(rows),
         "captions_read": captions_read,
-        "cut": truncated,
+        "truncated": truncated,
         "without_negative": without_negative,
         "seed": seed,
     }

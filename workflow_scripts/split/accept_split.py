@@ -19,12 +19,12 @@ def main(job: Job) -> None:
     if violations:
         first = violations[0]
         fault = f"{count} audit violations, listed in {job.input.audit} (first: {in_words(first)})"
-        remedy = "set split.violations to count to use this split nevertheless"
+        remedy = "set split.on_violation to warn to use this split nevertheless"
         # The faults of a published split cannot be fixed here.
         if not job.params.is_published:
             rule = "swap_adjectives" if first["guarantee"] == "swapped" else "make_splits"
             remedy = f"rerun with --forcerun {rule}, or {remedy}"
-        require(audit["tolerance"] == "count", job.where, fault, remedy)
+        require(audit["on_violation"] == "warn", job.where, fault, remedy)
         log.warning("warning: %s: continues despite %d audit violations", job.where, count)
     write_json({"violations": count}, job.output.accepted)
 

@@ -8,7 +8,7 @@ from typing import Any
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_frame
-from compclip.split.audit import audit_block, join_audits, unused_images
+from compclip.split.audit import audit_block, excluded_images, join_audits
 from compclip.split.composition import Lexicons
 from workflow_scripts.inputs import image_blocks, read_json_lists, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
@@ -42,10 +42,10 @@ def main(job: Job) -> None:
     audit = join_audits(
         audits,
         heldout=heldout,
-        tolerance=job.params.violations,
+        on_violation=job.params.on_violation,
         where=job.where,
         reported=reported,
-        unused=unused_images(read_json(job.input.unused)),
+        excluded=excluded_images(read_json(job.input.excluded)),
     )
     write_json(audit, job.output.audit)
 

@@ -1,4 +1,4 @@
-"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of
+"""Make the variants of each prompt: with other ranked adjectives of its noun, false of
 the image.
 """
 

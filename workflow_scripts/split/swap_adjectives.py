@@ -31,7 +31,7 @@ from workflow_scripts.job import Job, run_script
 
 def describe_offers(offers: Offers, seed: int) -> dict[str, Any]:
     """Return what the summary tells of offers besides the number of captions."""
-    return {"left_alone": dict(sorted(offers.reasons.items())), "seed": seed}
+    return {"excluded": dict(sorted(offers.reasons.items())), "seed": seed}
 
 
 def find_offers(job: Job, lexicons: Lexicons) -> Offers:
@@ -52,7 +52,7 @@ def join_shards(job: Job) -> Offers:
     for path in job.input.shard_counts:
         counts = read_json(path)
         captions += counts["captions"]
-        unchanged += Counter(counts["left_alone"])
+        unchanged += Counter(counts["excluded"])
     return Offers(pd.concat(tables, ignore_index=True), captions, unchanged)
 
 

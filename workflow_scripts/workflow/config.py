@@ -67,6 +67,14 @@ RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
 # a file or an address; Snakemake puts it into a command line
 CONTAINER = r"^[\w./@+=,:~ -]+$"
+# Keys of earlier versions, with their present names, and the present names of their values.
+RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "judge.share": ("judge.shared", {}),
+    "score.health": ("score.max_bias", {}),
+    "split.heldout.least": ("split.heldout.min_pairs", {}),
+    "split.heldout.prefer": ("split.heldout.prefer_swappable", {"any": False, "swappable": True}),
+    "split.violations": ("split.on_violation", {"refuse": "error", "count": "warn"}),
+}
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
@@ -76,13 +84,18 @@ class SeedsConfig(Section):
     world: SeedNumber | None = Field(None, description="what the source draws")
     split: SeedNumber | None = Field(None, description="held-out pairs, splits and swaps")
     halves: SeedNumber | None = Field(
-        None, description="the halves of the test images that judges have seen"
+        None, description="which half of the test images judges train on"
     )
 
 
 class Config(Section):
     """A run of compclip."""
 
+    base: str | None = Field(
+        None,
+        min_length=1,
+        description="another config, which this one is laid over: it says only what differs",
+    )
     seed: Seed
     # Validated also if absent, so that its seeds are completed.
     seeds: SeedsConfig = Field(default_factory=SeedsConfig, validate_default=True)
@@ -92,7 +105,7 @@ class Config(Section):
     container: str | None = Field(
         None,
         pattern=CONTAINER,
-        description="image with all environments, a file or an address, for --sdm conda apptainer",
+        description="file or address of an image with all environments, for --sdm conda apptainer",
     )
     compositions: list[str] = Field(
         ["color", "shape"], min_length=1, description="names in lexicons/adjectives"
@@ -112,14 +125,14 @@ class Config(Section):
     runs: dict[RunName, str | dict[str, Any]] | None = Field(
         None,
         min_length=1,
-        description="several runs in one: for each name a config file, or its content",
+        description="several runs in one: a config file, or its content, for each name",
     )
 
     @property
     def judges(self) -> list[str]:
         """The names of the judges: their seeds."""
         # A verdict needs two judges, and only trained ones differ by seed.
-        default = 2 if self.judge.share and self.judge.epochs else 1
+        default = 2 if self.judge.shared and self.judge.epochs else 1
         return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
     @property
@@ -145,14 +158,14 @@ class Config(Section):
         """
         is_drawn = self.dataset.source == "sketch"
         # On seen prompts, a memorizer draws what is asked, so it is no lower anchor.
-        usual_of_seen = self._of_kind("usual" if is_drawn else "habit")
-        usual = self._of_kind("memorizer" if is_drawn else "habit")
+        usual_of_seen = self._of_kind("usual" if is_drawn else "usual_photographs")
+        usual = self._of_kind("memorizer" if is_drawn else "usual_photographs")
         reference = self.reference
         reference_of_swapped = reference
         # The photographs of a data set show no swapped caption.
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
         if reference and "test_swapped" not in load_kind(kinds[reference]).SPLITS:
-            reference_of_swapped = self._of_kind("stand_ins")
+            reference_of_swapped = self._of_kind("pair_photographs")
         return {
             "test_seen": (reference, usual_of_seen),
             "test_unseen": (reference, usual),
@@ -258,10 +271,10 @@ class Config(Section):
                         f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} "
                         "to the path"
                     )
-        if self.judge.share and COMPOSITION_FIELD in (self.judge.pretrained or ""):
+        if self.judge.shared and COMPOSITION_FIELD in (self.judge.pretrained or ""):
             raise ValueError(
                 f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set "
-                "share: false"
+                "shared: false"
             )
         self._check_generator("score.reference", self.score.reference)
         for name in (self.human and self.human.generators) or []:
@@ -372,10 +385,21 @@ def _fault_message(fault: ErrorDetails) -> str:
     return fault["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
 
 
+def _describe_renamed(key: str, value: object) -> str:
+    """Return the fault of a key of an earlier version: what to write instead."""
+    name, values = RENAMED[key]
+    present = values.get(value, value) if isinstance(value, str) else value
+    # As in YAML, where texts need no quotes.
+    text = present if isinstance(present, str) else json.dumps(present, default=str)
+    return f"{key}: renamed; write {name}: {text}"
+
+
 def _describe_fault(fault: ErrorDetails) -> str:
     location = fault["loc"]
     key = ".".join(map(str, _setting(location)))
     message = _fault_message(fault)
+    if fault["type"] == "extra_forbidden" and key in RENAMED:
+        return _describe_renamed(key, fault["input"])
     if fault["type"] == "extra_forbidden":
         allowed = _allowed(location[:-1])
         return f"{key}: unknown key; {nearest(location[-1], allowed)}allowed: {', '.join(allowed)}"
@@ -404,6 +428,7 @@ def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
         "braces in the checkout's folder are wildcards for Snakemake",
         "rename it",
     )
+    values = with_base(values, prefix)
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
@@ -463,6 +488,31 @@ def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def with_base(
+    values: dict[str, Any], prefix: str = "config", within: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the values laid over those of their ``base``, which may have a base itself.
+
+    Args:
+        values: content of a config.
+        prefix: of errors.
+        within: configs whose base this is, to find a circle.
+
+    Raises:
+        UserError: there is no such config, or it is its own base.
+    """
+    base = values.get("base")
+    # The model reports what is not a text.
+    if not isinstance(base, str) or not base:
+        return values
+    key = f"{prefix}: base"
+    require(base not in within, key, f"{base} is its own base", "name another config")
+    # Presets name a config of the checkout, wherever they are used.
+    path = Path(base) if Path(base).exists() else ROOT / base
+    base_values = with_base(read_values(path), str(path), (*within, base))
+    return overlay(base_values, {name: value for name, value in values.items() if name != "base"})
+
+
 def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict[str, Any]]:
     """Return the values of each of the ``runs``, by name: its own, laid over the other top-level
     keys.
@@ -472,6 +522,7 @@ def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict
     Raises:
         UserError: a run has runs itself, or two runs write to the same folder.
     """
+    values = with_base(values, prefix)
     shared = {key: value for key, value in values.items() if key != "runs"}
     common_results = shared.get("results", Config.model_fields["results"].default)
     # Two names of a folder, such as a link and its target, are one folder.

@@ -87,7 +87,7 @@ class RunPlan(BasePlan):
             files += self.compun.page_files
         if self.config.scored:
             files += [*self.report.examples, *self.score.fids]
-            files += [*self.score.healths, *self.judge.folders]
+            files += [*self.score.bias_checks, *self.judge.folders]
             files += self.score.oracle_scores
         return files
 
@@ -107,7 +107,7 @@ class RunPlan(BasePlan):
             files += self.compun.outputs
         if self.config.scored:
             files += [f"{self.results}/{name}" for name in SCORE_FILES]
-            files += [*self.score.healths, *self.score.fids]
+            files += [*self.score.bias_checks, *self.score.fids]
             if self.human:
                 files += self.of_compositions(*self.human.outputs)
         return files

@@ -47,14 +47,14 @@ class BasePlan:
         self.data = f"{self.results}/{self.dataset}"
         self.in_composition = f"{self.data}/{COMPOSITION_FIELD}"
         # The folder of the judges, shared by all compositions or for each.
-        self.judged = self.data if config.judge.share else self.in_composition
+        self.judged = self.data if config.judge.shared else self.in_composition
 
         self.compositions = config.compositions
         self.judges = config.judges
         self.generators = {generator.name: generator for generator in config.generate.generators}
         self.kinds = {name: load_kind(entry.kind) for name, entry in self.generators.items()}
         self.layouts = {
-            name: Layout(Path(self.results), self.dataset, name, config.judge.share)
+            name: Layout(Path(self.results), self.dataset, name, config.judge.shared)
             for name in self.compositions
         }
 
@@ -111,7 +111,7 @@ class BasePlan:
 
     def of_judged(self, *names: str) -> list[str]:
         """Return these files of all compositions of a judge."""
-        if self.config.judge.share:
+        if self.config.judge.shared:
             return self.of_compositions(*names)
         return [f"{self.in_composition}/{name}" for name in names]
 

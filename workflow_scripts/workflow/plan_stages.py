@@ -227,9 +227,9 @@ class ScorePlan:
         # The first generator that draws what is asked; the bias check also measures on it.
         self.as_asked = faithful[0] if faithful else None
         # The bias check of each judge for a composition, and for all of them.
-        names = [f"health/{judge}.json" for judge in run.judges]
-        self.healths_of_composition = [f"{run.in_composition}/{name}" for name in names]
-        self.healths = run.of_compositions(*names)
+        names = [f"bias/{judge}.json" for judge in run.judges]
+        self.bias_checks_of_composition = [f"{run.in_composition}/{name}" for name in names]
+        self.bias_checks = run.of_compositions(*names)
         names = [f"{judge}/{name}" for judge in run.judges for name in run.generators]
         self.scores = run.of_compositions(*(f"scores/{name}" for name in names))
         # Generators whose Fréchet distance is measured.
@@ -260,7 +260,7 @@ class ScorePlan:
     def of_composition(self, composition: str) -> list[str]:
         """Return the scores and bias checks of a composition."""
         folder = f"{self._run.data}/{composition}/"
-        files = [*self.healths, *self.scores, *self.oracle_scores]
+        files = [*self.bias_checks, *self.scores, *self.oracle_scores]
         return [file for file in files if file.startswith(folder)]
 
 
@@ -274,7 +274,7 @@ class ReportPlan:
         self.entry_params = {
             **run.location_params,
             "compositions": run.compositions,
-            "share": config.judge.share,
+            "shared": config.judge.shared,
             "generators": list(run.generators) if config.scored else [],
         }
         # The same, and settings of the table and the page.
@@ -283,7 +283,7 @@ class ReportPlan:
             "judges": run.judges,
             "fid": score.fid_generators,
             "reference": config.reference,
-            "health": config.score.health,
+            "max_bias": config.score.max_bias,
             "anchors": config.anchors,
             "training_data": config.training_data,
         }

@@ -1,10 +1,13 @@
 """Write docs/config.md from the models of the config; on demand, their JSON schema for editors."""
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
@@ -13,6 +16,7 @@ from compclip.core.identity.code import ROOT
 from compclip.core.settings import cli, plugins
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import sections_in
+from compclip.generate.config import Generator
 from compclip.generate.generator import GENERATOR_KINDS, load_kind
 from workflow_scripts.workflow.config import Config
 
@@ -21,23 +25,31 @@ REFERENCE_HEAD = """# The config
 
 <!-- Generated from the models in compclip/*/config.py by `make reference`; edit those instead. -->
 
-A config is a YAML file. It is laid over the defaults below; `config.yaml` is the default run and
-is not a base for your own. Unknown keys and wrong values are refused with one line that names the
-key. For editors that know JSON schemas,
-`python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
+A config is a YAML file:
+
+```yaml
+dataset: {source: table, name: mine, table: {file: captions.csv, images: photographs}}
+judge: {seeds: [0, 1, 2]}
+```
+
+It is laid over the defaults below or, if it names a `base`, over that config: with
+`base: config.yaml` it says what differs from the default run, whose judge and generators suit drawn
+birds alone. An unknown key or a wrong value is an error of one line. A key may be null if its
+default is. Integers without a range are at least 1.
+`python -m workflow_scripts.workflow.reference --schema config.schema.json` writes a JSON schema for
+editors.
 """
 BAR = r"\|"  # in a table
-# types and bounds of JSON schemas in words
-TYPES = {"boolean": "true or false", "string": "text"}
+# bounds of JSON schemas in words
 BOUNDS = {
     "minimum": "≥ {:g}",
     "exclusiveMinimum": "> {:g}",
     "maximum": "≤ {:g}",
     "exclusiveMaximum": "< {:g}",
-    "minLength": "of length ≥ {}",
-    "minItems": "with ≥ {} items",
-    "maxItems": "≤ {} items",
 }
+# Higher maxima only catch mistyped numbers.
+MAX_SHOWN = {"number": 1, "integer": 999}
+NUMERALS = {2: "two", 3: "three"}
 
 
 class Reference(Command):
@@ -48,75 +60,205 @@ class Reference(Command):
     )
 
 
+@dataclass(frozen=True)
+class ShownSection:
+    """A section of the page: its dotted name, its model, and the level of its heading."""
+
+    name: str
+    model: type[BaseModel]
+    level: int
+
+    @property
+    def link(self) -> str:
+        """The link to the heading, with the anchor that GitHub and mkdocs make of it."""
+        return f"[`{self.name}`](#{self.name.replace('.', '')})"
+
+    def lists(self, name: str, field: FieldInfo) -> bool:
+        """Whether a key of this section has the name, the type and the meaning of ``field``."""
+        same = self.model.model_fields.get(name)
+        return (
+            same is not None
+            and same.annotation == field.annotation
+            and same.description == field.description
+        )
+
+
 def _type_in_words(schema: dict[str, Any]) -> str:
-    """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the
-    values of a Literal.
+    """Return the type and the range of a value in words, such as ``number > 0``, or the values of
+    a Literal; "" for any text or boolean, which the default and the meaning show.
     """
     if "anyOf" in schema:
-        # Different options may have the same words: all sections are "section".
-        options = map(_type_in_words, schema["anyOf"])
-        return " or ".join(dict.fromkeys(options))
+        options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+        words = [_type_in_words(option) for option in options]
+        return " or ".join(dict.fromkeys(word or "text" for word in words)) if any(words) else ""
     if "$ref" in schema:
         return "section"
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
+        *first, last = [f"`{value}`" for value in schema["enum"]]
+        return f"{', '.join(first)} or {last}" if first else last
     kind = schema.get("type", "any value")
-    words = TYPES.get(kind, kind)
+    if kind in ("string", "boolean"):
+        return ""
     if kind == "array":
-        # A tuple has prefixItems, a list items.
-        items = schema.get("prefixItems", [schema.get("items", {})])
-        words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
-    elif kind == "object":
+        return _list_in_words(schema)
+    if kind == "object":
         # values of keys with a pattern are elsewhere; true stands for any value
         values = schema.get("additionalProperties")
         for pattern_values in schema.get("patternProperties", {}).values():
             values = pattern_values
-        words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
-    bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]
-    return " ".join([words, " and ".join(bounds)]).rstrip()
+        return f"mapping to {_item_in_words(values if isinstance(values, dict) else {})}"
+    return f"{kind} {_range_in_words(schema)}".rstrip()
+
+
+def _range_in_words(schema: dict[str, Any]) -> str:
+    """Return the range of a number in words: ``from 0 to 1``, or its bounds."""
+    largest = MAX_SHOWN.get(schema.get("type", ""), 0)
+    bounds = {
+        name: schema[name]
+        for name in BOUNDS
+        if name in schema and (not name.lower().endswith("maximum") or schema[name] <= largest)
+    }
+    if bounds.keys() == {"minimum", "maximum"}:
+        return f"from {bounds['minimum']:g} to {bounds['maximum']:g}"
+    # The page's first paragraph says so.
+    if schema.get("type") == "integer" and bounds in ({"minimum": 1}, {"exclusiveMinimum": 0}):
+        return ""
+    return " and ".join(BOUNDS[name].format(bound) for name, bound in bounds.items())
+
+
+def _item_in_words(schema: dict[str, Any]) -> str:
+    """Return the type of a value inside a list or mapping in words."""
+    return _type_in_words(schema) or "text"
+
+
+def _list_in_words(schema: dict[str, Any]) -> str:
+    """Return the type of a list in words, such as ``two numbers``."""
+    # A tuple has prefixItems, a list items.
+    items = schema.get("prefixItems", [schema.get("items", {})])
+    item, _, bounds = _item_in_words(items[0]).partition(" ")
+    if item in ("integer", "number"):
+        item += "s"
+    count = schema.get("minItems", 0)
+    is_fixed = 0 < count == schema.get("maxItems")
+    start = NUMERALS[count] if is_fixed else "list of"
+    return f"{start} {item} {bounds}".rstrip()
+
+
+def _as_written(value: Any) -> Any:
+    """Return a default as a config would contain it: sections without their own defaults, and a
+    generator as its name, if its kind has the same.
+    """
+    if isinstance(value, list):
+        return [_as_written(item) for item in value]
+    if not isinstance(value, BaseModel):
+        return str(value) if isinstance(value, Path) else value
+    settings = value.model_dump(exclude_defaults=True)
+    if isinstance(value, Generator) and settings == {"name": value.name, "kind": value.name}:
+        return value.name
+    return settings
 
 
 def _default(field: FieldInfo) -> str:
-    """Return the default of a field as YAML would show it."""
+    """Return the default of a field as YAML shows it."""
     if field.is_required():
         return "required"
-    value = field.get_default(call_default_factory=True)
+    default = field.get_default(call_default_factory=True)
+    value = _as_written(default)
     # A section has a table of its own, with the defaults of its keys.
-    if isinstance(value, BaseModel):
+    if isinstance(default, BaseModel) and not value:
         return ""
-    if isinstance(value, list):
-        value = [
-            item.model_dump(exclude_defaults=True) if isinstance(item, BaseModel) else item
-            for item in value
-        ]
-    text = json.dumps(value, default=str, ensure_ascii=False)
+    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, allow_unicode=True)
+    # After a single value, YAML marks the end of the document.
+    text = text.removesuffix("...\n").strip()
     # Defaults may be files of the checkout; the page is the same in every checkout.
     return f"`{text.replace(f'{ROOT}/', '')}`"
 
 
-def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
-    """Yield the lines of a section's table and of the sections inside it."""
-    yield f"\n{'#' * level} {title}\n"
-    if model.__doc__:
-        yield " ".join(model.__doc__.split()) + "\n"
-    yield "| key | default | allowed | meaning |\n|---|---|---|---|"
+def _sections(name: str, model: type[BaseModel], level: int) -> Iterator[ShownSection]:
+    """Yield a section and the sections inside it."""
+    yield ShownSection(name, model, level)
+    for key, field in model.model_fields.items():
+        inner_name = key if model is Config else f"{name}.{key}"
+        for section in sections_in(field.annotation):
+            yield from _sections(inner_name, section, min(level + 1, 4))
+
+
+def _wider(shown: ShownSection, sections: Sequence[ShownSection]) -> ShownSection | None:
+    """Return the section that has all keys of another one, or the first of equal ones, if it is
+    not the other one itself.
+    """
+    fields = shown.model.model_fields.items()
+    same = [
+        section for section in sections if all(section.lists(name, field) for name, field in fields)
+    ]
+    widest = max(same, key=lambda section: len(section.model.model_fields))
+    return None if widest is shown else widest
+
+
+def _reference(shown: ShownSection, wider: ShownSection) -> str:
+    """Return one paragraph in place of a table: the section with the same keys, and in what they
+    differ.
+    """
+    fields = shown.model.model_fields
+    missing = [f"`{name}`" for name in wider.model.model_fields if name not in fields]
+    text = f"The keys of {wider.link}"
+    if missing:
+        text += f", without {', '.join(missing)}"
+    defaults = {name: _default(field).strip("`") for name, field in fields.items()}
+    other = [
+        f"`{name}: {default}`"
+        for name, default in defaults.items()
+        if default != _default(wider.model.model_fields[name]).strip("`")
+    ]
+    if other:
+        text += f". Other defaults: {', '.join(other)}"
+    return f"{text}."
+
+
+def _table(model: type[BaseModel]) -> Iterator[str]:
+    """Yield the lines of a section's table."""
+    yield "| key | default | meaning |\n|---|---|---|"
     schemas = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
+        default = _default(field)
+        meaning = field.description or ""
+        # Its own heading and table say all of it.
+        if not default and not meaning:
+            continue
         type_in_words = _type_in_words(schemas[name])
-        cells = [f"`{name}`", _default(field), type_in_words, field.description or ""]
+        if type_in_words and meaning:
+            mark = ";" if ":" in meaning else ":"
+            meaning = f"{type_in_words}{mark} {meaning}"
+        cells = [f"`{name}`", default, meaning or type_in_words]
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
-    # The sections follow, so that the table of their parent stays in one piece.
-    for name, field in model.model_fields.items():
-        inner_title = name if model is Config else f"{title.strip('`')}.{name}"
-        for section in sections_in(field.annotation):
-            yield from _table(f"`{inner_title}`", section, min(level + 1, 4))
+
+
+def _lines(sections: Sequence[ShownSection]) -> Iterator[str]:
+    """Yield the lines of sections: heading, text, and a table or a link to one with the same
+    keys.
+    """
+    referring: list[str] = []
+    for shown in sections:
+        # What is inside a section with the keys of another one is there, too.
+        if any(shown.name.startswith(f"{name}.") for name in referring):
+            continue
+        title = "Top level" if shown.model is Config else f"`{shown.name}`"
+        yield f"\n{'#' * shown.level} {title}\n"
+        if shown.model.__doc__:
+            yield " ".join(shown.model.__doc__.split()) + "\n"
+        wider = _wider(shown, sections)
+        if wider:
+            referring.append(shown.name)
+            yield _reference(shown, wider)
+        else:
+            yield from _table(shown.model)
 
 
 def page_text() -> str:
     """Return docs/config.md."""
-    lines = [REFERENCE_HEAD.rstrip(), *_table("Top level", Config, 2)]
+    lines = [REFERENCE_HEAD.rstrip(), *_lines([*_sections("", Config, 2)])]
     lines.append(
         "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside "
         "`name` and `kind`."
@@ -125,7 +267,7 @@ def page_text() -> str:
         settings = load_kind(kind).Settings
         # Many kinds have no settings of their own.
         if settings.model_fields:
-            lines += _table(f"`{kind}`", settings, 3)
+            lines += _lines([*_sections(kind, settings, 3)])
     return "\n".join(lines) + "\n"
 
 

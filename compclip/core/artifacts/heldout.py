@@ -11,7 +11,7 @@ from compclip.core.errors import UserError
 
 FEW_PAIRS = 10  # fewer give wide intervals
 # Fraction, window and preference of the draw by the paper.
-PAPER_RULE = (0.1, 25, 75, "any")
+PAPER_RULE = (0.1, 25, 75, False)
 
 
 def pair_names(table: pd.DataFrame) -> pd.Series:
@@ -63,7 +63,7 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
     fraction = (
         f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
     )
-    if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:
+    if (heldout["fraction"], low, high, heldout["prefer_swappable"]) != PAPER_RULE:
         reason = ", chosen by what the captions permit" if "chosen" in heldout else ""
         return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}{reason}."
     return (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from compclip.core.artifacts.files import atomic
 from compclip.core.errors import UserError, require
 from compclip.core.reading.records import PARQUET_READING, parquet_faults
-from compclip.core.tables import Schema
+from compclip.core.tables import Schema, version_fault
 
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 ROWS_PER_GROUP = 1 << 15
@@ -96,8 +96,9 @@ def read_table(
     """
     table = read_frame(path, columns, images)
     version = table.attrs.get("schema_version")
-    fault = f"version {version} of its schema, expected {schema.version}"
-    require(version == schema.version, path, fault, "make it again")
+    fault = version_fault(version, schema.version, "table")
+    remedy = "make it again, or use the compclip that wrote it"
+    require(version == schema.version, path, fault, remedy)
     if columns:
         schema = schema.select(columns)
     return check_table(table, schema, path)

@@ -47,7 +47,7 @@ class Settings(Section):
         4 / 3,
         ge=0,
         le=1000,
-        description="wild birds for each bird: judges alone learn from them (docs/measurement.md)",
+        description="wild birds for each bird, for the training of judges alone",
     )
     size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
 

@@ -59,7 +59,7 @@ class Settings(Section):
         "id#n<TAB>caption, or a folder of Hugging Face datasets",
     )
     columns: dict[TableColumn, str] = Field(
-        {}, description="your names of columns, such as {caption: sentence}"
+        {}, description="your column names, such as {caption: sentence}"
     )
     images: str | None = Field(
         None, min_length=1, description="folder of the images; null for only captions"

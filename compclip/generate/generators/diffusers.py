@@ -47,16 +47,14 @@ class Settings(Section):
         min_length=1, description="name on the Hub, or a folder with model_index.json"
     )
     revision: str | None = Field(
-        None, description="branch, tag or commit on the Hub; null for the newest"
+        None, description="branch, tag or commit on the Hub; null: the newest"
     )
     steps: Count | None = Field(
-        None, gt=0, description="denoising steps; null for the pipeline's default"
+        None, gt=0, description="denoising steps; null: the pipeline's default"
     )
-    guidance: float | None = Field(
-        None, ge=0, le=1e6, description="guidance scale; null for the pipeline's default"
-    )
+    guidance: float | None = Field(None, ge=0, le=1e6, description="null: the pipeline's default")
     size: Pixels | tuple[Pixels, Pixels] | None = Field(
-        None, description="pixels: one side, or [width, height]; null for the pipeline's default"
+        None, description="pixels: side, or [width, height]; null: the pipeline's default"
     )
     batch: Count = Field(8, ge=1, description="images drawn at once")
     dtype: Literal["auto", "fp32", "fp16", "bf16"] = Field(

@@ -120,7 +120,7 @@ def _check_names(folder: Path, names: Sequence[str], stems: Collection[str]) -> 
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Copy each prompt's file, and record missing and unreadable ones; raises UserError if there
+    """Copy each prompt's file, and record missing and broken ones; raises UserError if there
     are no files.
     """
     folder = Path(settings.path)
@@ -237,6 +237,6 @@ def _copy(
         target, _, _ = keep_as_shown(target, name, differing)
     except BrokenImage:
         target.unlink()
-        return None, "unreadable"
+        return None, "broken"
     path = target.relative_to(context.folder).as_posix()
     return f"{context.place}/{path}", "ok"

@@ -1,4 +1,4 @@
-"""The health of a composition's judges, and its consequences for the scores."""
+"""The bias check of a composition's judges, and its consequences for the scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ LEAST_RECOGNIZED = 0.5
 
 
 @dataclass(frozen=True)
-class Health:
-    """The content of each judge's health.json, by the judge's name, and the allowed loss,
-    ``score.health``.
+class BiasCheck:
+    """The content of each judge's bias.json, by the judge's name, and the allowed loss of
+    accuracy, ``score.max_bias``.
 
-    Verdicts on generators are about these held-out pairs, and so is the judges' health: its
+    Verdicts on generators are about these held-out pairs, and so is the bias check: its
     intervals are over images alone. An interval for new pairs could not show that a judge without
     any error is fit: if all of 16 pairs are recognized, up to 17 % of all pairs may still not be.
     """
 
     judges: Mapping[str, Mapping[str, Any]]
-    loss: float
+    max_bias: float
 
     def _means(self, name: str) -> dict[str, dict[str, float]]:
         """Return ``difference`` or ``held_out`` by kind of images, averaged over the judges that
@@ -47,14 +47,14 @@ class Health:
         return means.sort_values("same_pairs_low").to_dict("index")
 
     @property
-    def unfit(self) -> list[str]:
-        """Return the reasons why the judges are unfit: a possible loss above the allowed one, or
+    def failures(self) -> list[str]:
+        """Return the reasons why the judges fail: a possible loss above the allowed one, or
         choices by chance.
         """
         reasons = []
         for kind, difference in self._means("difference").items():
-            if difference["same_pairs_low"] < -self.loss:
-                points = f"{100 * self.loss:g} points (score.health)"
+            if difference["same_pairs_low"] < -self.max_bias:
+                points = f"{100 * self.max_bias:g} points (score.max_bias)"
                 reasons.append(f"they may lose more than {points} on {IMAGE_KINDS[kind]}")
         for kind, held_out in self._means("held_out").items():
             if held_out["same_pairs_low"] <= held_out["chance"]:
@@ -64,18 +64,18 @@ class Health:
         return reasons
 
     @property
-    def is_fit(self) -> bool | None:
+    def passes(self) -> bool | None:
         """Return whether the judges pass the bias check, so that verdicts are given; None if
         unknown.
         """
-        if self.unfit:
+        if self.failures:
             return False
         # Without a difference, no loss could be found.
         return True if self._means("difference") else None
 
     @property
     def line(self) -> str:
-        """Return a note on health for readers of the scores."""
+        """Return a note on the bias check for readers of the scores."""
         means = self._means("difference")
         if means:
             # The kind of images with the largest possible loss comes first.
@@ -96,7 +96,7 @@ class Health:
                 "frequency, because too few"
                 " images of one side have captions with another ranked adjective of the noun."
             )
-        reasons = self.unfit
+        reasons = self.failures
         if reasons:
             text += f" The judges fail: {'; '.join(reasons)}. No verdict is given."
         return text

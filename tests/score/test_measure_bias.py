@@ -13,14 +13,14 @@ import pytest
 from compclip.core.artifacts.files import write_json
 from compclip.core.artifacts.heldout import matched_pairs
 from compclip.score.adjust import choose_adjustment
+from compclip.score.bias import BiasCheck
 from compclip.score.entries import Numbered
-from compclip.score.health import Health
-from compclip.score.measure_health import health_entries, measure_health, synonyms, with_synonyms
+from compclip.score.measure_bias import bias_entries, measure_bias, synonyms, with_synonyms
 from compclip.score.score_images import Nearest
 from compclip.stats.r_precision import Entries, blocks, make_pool
 from tests.score.world import COLORS, FakeJudge
 from workflow_scripts.layout import Layout
-from workflow_scripts.score.section import read_health
+from workflow_scripts.score.section import read_bias_check
 
 
 class Blind(FakeJudge):
@@ -47,7 +47,7 @@ HELD_OUT = ["red_bill", "red_wing"]
 
 
 def measured(judge: FakeJudge) -> dict:
-    """Return the health of a judge on images of a wing and a bill of two colors; red is held out,
+    """Return the bias of a judge on images of a wing and a bill of two colors; red is held out,
     black is frequent.
     """
     rows = [
@@ -101,11 +101,11 @@ def measured(judge: FakeJudge) -> dict:
         captions[["image_id", "caption_id", "class_id", "text"]],
         pairs.drop(columns="text"),
     )
-    entries = health_entries(captions, images, pairs, ranking, HELD_OUT, prompts)
-    return measure_health(embed_texts, embed_images, adjustment, variants, entries)
+    entries = bias_entries(captions, images, pairs, ranking, HELD_OUT, prompts)
+    return measure_bias(embed_texts, embed_images, adjustment, variants, entries)
 
 
-def test_a_judge_that_reads_colors_is_is_fit_and_a_biased_one_is_not() -> None:
+def test_a_judge_that_reads_colors_passes_and_a_biased_one_does_not() -> None:
     content = measured(FakeJudge())
     of = content["images"]["real"]
     assert of["matched"]["accuracy"] == of["held_out"]["accuracy"] == of["seen"]["two_way"] == 1
@@ -116,21 +116,21 @@ def test_a_judge_that_reads_colors_is_is_fit_and_a_biased_one_is_not() -> None:
     assert [of["n"] for of in content["pairs"].values()] == [4, 4] and list(
         content["pairs"]
     ) == HELD_OUT
-    health = Health({"0": content}, 0.15)
-    assert health.is_fit and not health.unrecognized
+    bias_check = BiasCheck({"0": content}, 0.15)
+    assert bias_check.passes and not bias_check.unrecognized
 
     content = measured(Biased())
-    of, health = content["images"]["real"], Health({"0": content}, 0.15)
+    of, bias_check = content["images"]["real"], BiasCheck({"0": content}, 0.15)
     expected = of["held_out"]["accuracy"] - of["matched"]["accuracy"]
     assert of["difference"]["value"] == pytest.approx(expected, abs=2e-6) and expected < 0
-    assert health.is_fit is False and set(health.unrecognized) == set(HELD_OUT)
+    assert bias_check.passes is False and set(bias_check.unrecognized) == set(HELD_OUT)
 
     of = measured(Blind())["images"]["real"]
     assert (
         of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25
         and of["seen"]["two_way"] == 0.5
     )
-    assert Health({"0": measured(Blind())}, 0.15).is_fit is False, (
+    assert BiasCheck({"0": measured(Blind())}, 0.15).passes is False, (
         "not above chance on held-out pairs"
     )
 
@@ -181,7 +181,7 @@ def test_matched_pairs_and_synonyms() -> None:
 
 
 def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None) -> dict:
-    """Return the content of a judge's health.json: lower limits of the difference and of held-out
+    """Return the content of a judge's bias.json: lower limits of the difference and of held-out
     accuracy.
     """
     difference = {
@@ -196,14 +196,14 @@ def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None
     return {"images": {"real": real, "drawn": unknown}, "pairs": pairs or {}}
 
 
-def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
+def test_failing_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
     """Without matched pairs it is unknown unless held-out pairs are chosen by chance."""
-    for held_out, is_fit in ((0.26, None), (0.25, False)):
+    for held_out, passes in ((0.26, None), (0.25, False)):
         unmatched = of_judge(held_out=held_out)
         unmatched["images"]["real"]["difference"] = None
-        health = Health({"0": unmatched}, 0.15)
-        assert health.is_fit is is_fit and "are not compared" in health.line
-        assert ("they may choose" in health.line) == (is_fit is False)
+        bias_check = BiasCheck({"0": unmatched}, 0.15)
+        assert bias_check.passes is passes and "are not compared" in bias_check.line
+        assert ("they may choose" in bias_check.line) == (passes is False)
 
     def content(gray: float) -> dict:
         read = {"accuracy": 0.7, "same_pairs_low": 0.5, "chance": 0.1}
@@ -219,13 +219,13 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
         }
         return of_judge(pairs=pairs)
 
-    health = Health({"0": content(0.34), "1": content(0.62)}, 0.15)
-    assert health.unrecognized == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
-    assert health.unrecognized_line.endswith("real images: gray head (48 %), red bill (70 %).")
-    assert Health({"0": content(0.62)}, 0.15).unrecognized.keys() == {"red_bill"}
-    assert Health({"0": of_judge()}, 0.15).unrecognized_line == ""
-    # Judges are unfit if they may lose more, or choose by chance.
-    for judges, is_fit, words in (
+    bias_check = BiasCheck({"0": content(0.34), "1": content(0.62)}, 0.15)
+    assert bias_check.unrecognized == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
+    assert bias_check.unrecognized_line.endswith("real images: gray head (48 %), red bill (70 %).")
+    assert BiasCheck({"0": content(0.62)}, 0.15).unrecognized.keys() == {"red_bill"}
+    assert BiasCheck({"0": of_judge()}, 0.15).unrecognized_line == ""
+    # Judges fail if they may lose more, or choose by chance.
+    for judges, passes, words in (
         ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
         (
             [of_judge(low=-0.19), of_judge()],
@@ -235,7 +235,7 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
         (
             [of_judge(low=-0.21), of_judge()],
             False,
-            "they may lose more than 15 points (score.health) on real",
+            "they may lose more than 15 points (score.max_bias) on real",
         ),
         (
             [of_judge(held_out=0.25)] * 2,
@@ -246,9 +246,9 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
     ):
         layout = Layout(tmp_path, "d", "color")
         for name, of in enumerate(judges):
-            write_json(of, layout.place / "health" / f"{name}.json")
-        health = read_health(layout, list(map(str, range(len(judges)))), 0.15)
-        assert health.is_fit is is_fit and words in health.line
+            write_json(of, layout.place / "bias" / f"{name}.json")
+        bias_check = read_bias_check(layout, list(map(str, range(len(judges)))), 0.15)
+        assert bias_check.passes is passes and words in bias_check.line
 
 
 def test_hubness_by_hand() -> None:

@@ -21,7 +21,7 @@ from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
 from compclip.report.verdicts import SEEN_SKILL, composed_of
-from compclip.score.health import Health
+from compclip.score.bias import BiasCheck
 
 DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
@@ -188,7 +188,7 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     if not (ceilings < 1).any():
         return ""
     return (
-        " Copies that another caption of the image states are excluded; with them, a random "
+        " Variants that another caption of the image states are excluded; with them, a random "
         "choice among the stated"
         f" adjectives would reach {span(ceilings, percent)} % (human ceiling)."
     )
@@ -357,7 +357,7 @@ def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
     """
     if score.get("balance") and score["judged"]:
         yield _balance_remark(score["balance"])
-    for kind in ("missing", "unreadable"):
+    for kind in ("missing", "broken"):
         names = score[kind]
         if names:
             yield (
@@ -382,7 +382,7 @@ def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
             # Scores with other distractors are of the same images.
             if score["distractors"] != "original":
                 continue
-            lacking = len(score["missing"]) + len(score["unreadable"])
+            lacking = len(score["missing"]) + len(score["broken"])
             judged = score["judged"]
             if lacking > MOST_LACKING * judged:
                 images = f"{lacking:,} of {judged:,} images of {SPLIT_NAMES[score['split']]}"
@@ -477,14 +477,14 @@ class Results:
     fids: Mapping[str, Any]
     summaries: Sequence[Mapping[str, Any]]
     divergence: pd.DataFrame
-    health: Health
+    bias_check: BiasCheck
     heldout: Mapping[str, Any]
     unchecked: Sequence[str] = ()
     training_data: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
-class Readable:
+class Summary:
     """The results of one composition for readers."""
 
     title: str
@@ -498,24 +498,26 @@ class Readable:
     cautions: Sequence[str] = field(default_factory=list)
 
 
-def to_read(results: Results) -> Readable:
+def summarize(results: Results) -> Summary:
     """Return the results of one composition for readers."""
     scores = results.scores
     trained = main_rows(scores)
     cautions = missing_lines(results.summaries)
     for name in results.unchecked:
         cautions.append(f"{name}: texts not checked, since its folder has no manifest.jsonl.")
-    is_fit = results.health.is_fit
-    by_generator = verdicts.verdicts(scores, results.anchors, is_fit, results.training_data)
+    passes_bias_check = results.bias_check.passes
+    by_generator = verdicts.verdicts(
+        scores, results.anchors, passes_bias_check, results.training_data
+    )
     lines = [verdict.line for verdict in by_generator] or [verdicts.none_line(results.anchors)]
     views = score_views(scores, results.comparisons, results.fids)
     divergence = _divergence_view(results.divergence)
     views["divergence"] = [divergence] if divergence.lines else []
     # The bias check is always named, since verdicts depend on it.
-    composition_notes = [*notes(trained, results.summaries), results.health.line]
-    optional_notes = (results.health.unrecognized_line, heldout_note(results.heldout))
+    composition_notes = [*notes(trained, results.summaries), results.bias_check.line]
+    optional_notes = (results.bias_check.unrecognized_line, heldout_note(results.heldout))
     composition_notes += filter(None, optional_notes)
-    return Readable(
+    return Summary(
         title=results.title,
         verdicts=by_generator,
         lines=cautions + lines,
@@ -527,16 +529,16 @@ def to_read(results: Results) -> Readable:
     )
 
 
-def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
+def headlines(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """Return the text for the screen: the percentages that each generator composes, and the
     words.
     """
     texts = []
-    for composition, readable in compositions.items():
+    for composition, summary in compositions.items():
         title = f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"
-        lines = [title, *map(bullet, readable.cautions)]
-        lines += _screen_table(readable.views["composed"][0])
-        lines.append(bullet(_screen_verdicts(readable)))
+        lines = [title, *map(bullet, summary.cautions)]
+        lines += _screen_table(summary.views["composed"][0])
+        lines.append(bullet(_screen_verdicts(summary)))
         texts.append("\n".join(lines))
     return HEADLINES.format("\n\n".join(texts))
 
@@ -559,13 +561,13 @@ def _screen_table(view: View) -> list[str]:
     return lines
 
 
-def _screen_verdicts(readable: Readable) -> str:
+def _screen_verdicts(summary: Summary) -> str:
     """Return the generators by verdict, or why there is none."""
     generators: dict[str, list[str]] = {}
-    for verdict in readable.verdicts:
+    for verdict in summary.verdicts:
         generators.setdefault(verdict.verdict, []).append(verdict.generator)
     if not generators:
-        return readable.lines[-1]
+        return summary.lines[-1]
     texts = [f"{verdict}: {', '.join(names)}" for verdict, names in generators.items()]
     return "; ".join(texts) + "."
 
@@ -580,7 +582,7 @@ def short(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}"
 
 
-def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
+def table_markdown(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """Return ``table.md``: the screen's text, then verdicts, tables and notes of each
     composition.
     """
@@ -588,15 +590,15 @@ def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
     return headlines(dataset, compositions) + tables
 
 
-def latex(compositions: Iterable[Readable]) -> str:
+def latex(compositions: Iterable[Summary]) -> str:
     """Return ``table.tex``: a booktabs table for each composition, with both scores and their
     intervals.
     """
     labels = {}
-    for readable in compositions:
+    for summary in compositions:
         # Labels of letters, digits and hyphens need no escapes.
-        words = re.sub("[^a-z0-9]+", "-", readable.title.lower())
-        labels[readable.title] = f"tab:{words}"
+        words = re.sub("[^a-z0-9]+", "-", summary.title.lower())
+        labels[summary.title] = f"tab:{words}"
     context = {
         "compositions": compositions,
         "labels": labels,

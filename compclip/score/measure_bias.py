@@ -1,4 +1,4 @@
-"""Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that
+"""Measure a judge's bias: whether it reads held-out pairs as well as seen ones on images that
 show what they should.
 
 A judge that has learned from the same captions as the generators may know a seen pair better than a
@@ -123,8 +123,8 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
 
 
 @dataclass(frozen=True)
-class HealthEntries:
-    """The entries that the health of every judge of a composition is measured on."""
+class BiasEntries:
+    """The entries that the bias of every judge of a composition is measured on."""
 
     # of seen and of held-out pairs, by split, by kind of images
     by_images: dict[str, dict[str, pd.DataFrame]]
@@ -135,7 +135,7 @@ class HealthEntries:
     heldout: list[str]  # sorted
 
 
-def health_entries(
+def bias_entries(
     captions: pd.DataFrame,
     images: pd.DataFrame,
     pairs: pd.DataFrame,
@@ -143,8 +143,8 @@ def health_entries(
     heldout: Sequence[str],
     prompts: pd.DataFrame,
     manifest: pd.DataFrame | None = None,
-) -> HealthEntries:
-    """Return the entries for ``measure_health``.
+) -> BiasEntries:
+    """Return the entries for ``measure_bias``.
 
     Args:
         captions, images, pairs, ranking, prompts: columns of ``CAPTIONS`` and so on in ``tables``.
@@ -165,15 +165,15 @@ def health_entries(
         replaced[split] = with_synonyms(entries, pairs, synonym_of)
     classes = class_names(captions)
     matched = matched_pairs(ranking, heldout)
-    return HealthEntries(by_images, replaced, classes, matched, sorted(heldout))
+    return BiasEntries(by_images, replaced, classes, matched, sorted(heldout))
 
 
-def measure_health(
+def measure_bias(
     texts: Embed,
     pictures: Embed,
     adjustment: Adjustment | None,
     variants: pd.DataFrame,
-    entries: HealthEntries,
+    entries: BiasEntries,
 ) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
@@ -182,7 +182,7 @@ def measure_health(
         pictures: the same from paths in the entries.
         adjustment: as of ``choose_adjustment``.
         variants: columns of ``tables.VARIANTS``.
-        entries: as of ``health_entries``.
+        entries: as of ``bias_entries``.
 
     Returns:
         For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in

@@ -1,7 +1,7 @@
-"""A stand-in for the object that Snakemake gives to a script, to debug a script by hand.
+"""A mock of the object that Snakemake gives to a script, to debug a script by hand.
 
     >>> from workflow_scripts.split import make_splits
-    >>> make_splits.main(stand_in("make_splits", composition="color"))
+    >>> make_splits.main(mock_job("make_splits", composition="color"))
 
 Snakemake has no documented interface for this; this module uses its internal ``Workflow``, ``Rule``
 and ``Job`` (tests/workflow/test_chain.py fails when they change).
@@ -41,7 +41,7 @@ def load_workflow(config: str | Path = "config.yaml") -> Workflow:
     return workflow
 
 
-def stand_in(rule: str, workflow: Workflow | None = None, **wildcards: str) -> Job:
+def mock_job(rule: str, workflow: Workflow | None = None, **wildcards: str) -> Job:
     """Return the job of a rule with these wildcards; paths are relative to the checkout."""
     workflow = workflow or load_workflow()
     snakemake_rule = workflow.get_rule(rule)

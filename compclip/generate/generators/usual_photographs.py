@@ -2,7 +2,7 @@
 the prompt's.
 
 A swapped prompt gets the photograph of the caption before the swap. Another prompt gets a judged
-photograph of test_seen whose captions state the noun with one of the prompt's alternatives;
+photograph of test_seen whose captions state the noun with an adjective of the prompt's variants;
 frequent ones are drawn more often. Their captions do not state the prompt's own pair: none states a
 held-out pair, and those that state a seen one are not taken.
 """
@@ -84,12 +84,13 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     variants = context.tables["variants"]
     adjectives = variants.groupby(key)["adjective"].agg(list)
     is_swapped = prompts["split"] == "test_swapped"
-    drawn = prompts[~is_swapped].join(adjectives.rename("alternatives"), on=key)
-    drawn = drawn.dropna(subset="alternatives")
+    drawn = prompts[~is_swapped].join(adjectives.rename("variants"), on=key)
+    drawn = drawn.dropna(subset="variants")
     accepted = []
     for row in drawn.itertuples():
         _, noun = split_pair(row.pair)
-        accepted.append([(adjective, noun) for adjective in row.alternatives])
+        accepted.append([(adjective, noun) for adjective in row.variants])
+    # The name of the random stream decides which photographs are drawn: keep it.
     image_ids = draw_images(drawn, accepted, context, "test_seen", "habit")
     # The photograph of the caption as it was before its swap.
     originals = prompts.loc[is_swapped, "image_id"]

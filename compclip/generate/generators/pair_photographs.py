@@ -1,15 +1,15 @@
-"""Photographs that stand in for swapped captions: judged images of test_unseen whose captions state
+"""Photographs of the pairs of swapped captions: judged images of test_unseen whose captions state
 the prompt's pair.
 
-Photographs of what swapped captions describe do not exist. A stand-in shows the pair but not the
-rest of the caption, so only its adjective accuracy is a reference.
+Photographs of what swapped captions describe do not exist. These show the pair but not the rest of
+the caption, so only their adjective accuracy is a reference.
 """
 
 import pandas as pd
 
 from compclip.core.artifacts.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings
-from compclip.generate.generators.habit import draw_images, with_images
+from compclip.generate.generators.usual_photographs import draw_images, with_images
 
 ABOUT = "other photographs that show the pair of a swapped caption"
 SPLITS = ("test_swapped",)
@@ -19,5 +19,6 @@ TABLES = ("images", "pairs", "prompts")
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph of its pair; nothing is copied."""
     accepted = [[split_pair(pair)] for pair in prompts["pair"]]
+    # The name of the random stream decides which photographs are drawn: keep it.
     image_ids = draw_images(prompts, accepted, context, "test_unseen", "stand_ins")
     return with_images(prompts, image_ids, context)
