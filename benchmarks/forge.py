@@ -47,8 +47,8 @@ from compclip.core.settings.cli import Command
 from compclip.generate.write_manifest import write_manifest
 from compclip.release import submit, verify
 from compclip.release.check import RELEASE_FILE
-from compclip.release.models import AdjustmentFile, Contents, JudgeBias, Summary, VariantsFile
-from compclip.release.released import Release, open_release
+from compclip.release.file_models import AdjustmentFile, Contents, JudgeBias, Summary, VariantsFile
+from compclip.release.open_release import Release, open_release
 from compclip.release.submission import Submission, SubmittedScores, figures_of, read_submission
 from tests.project import COMPOSITION, DATASET, SMALL, Project
 

@@ -32,7 +32,7 @@ _MODULES = {
     "sample_heldout": "split.sample_heldout",
     "score_with_judge": "score.score_images",
     "specs_loss": "specs.loss",
-    "specs_score": "specs.measure",
+    "specs_score": "specs.specs_score",
     "swap_adjectives": "split.swap_adjectives",
     "write_manifest": "generate.write_manifest",
 }

@@ -18,7 +18,10 @@ COMMANDS = {
     "nouns": ("pairs.draft_nouns", "draft a noun lexicon from captions"),
     "specs": ("specs.score", "score pairs of an image and a text by SPECS"),
     "specs-zero-shot": ("specs.zero_shot", "classify images by a judge without training"),
-    "specs-released": ("specs.released", "make a judge of released weights of SPECS or Long-CLIP"),
+    "specs-released": (
+        "specs.published_weights",
+        "make a judge of released weights of SPECS or Long-CLIP",
+    ),
 }
 
 

@@ -23,8 +23,8 @@ from compclip.clip.device import settled
 from compclip.clip.embed import open_embedder
 from compclip.core.errors import require
 from compclip.core.tables import TESTS, is_further
-from compclip.generate.generator import KEYS
-from compclip.release.released import open_release
+from compclip.generate.generator import PROMPT_KEYS
+from compclip.release.open_release import open_release
 from compclip.release.submit import score_part
 from compclip.score.choices import Embed
 from compclip.score.score_images import embed_once
@@ -144,7 +144,7 @@ class ReleaseMetric:
         )
         made = self.prompts["file_name"].isin(self.state)
         status = made.map({True: "ok", False: "skipped"})
-        manifest = self.prompts[KEYS].assign(
+        manifest = self.prompts[PROMPT_KEYS].assign(
             path=self.prompts["file_name"].where(made), status=status
         )
 

@@ -43,7 +43,7 @@ if plan.generators:
             code=code("score.score_images"),
             serves=plan.score.served_splits,
             judges=plan.judges,
-            as_asked=plan.score.as_asked,
+            faithful_generator=plan.score.faithful_generator,
             max_bias=undecisive(plan.config.score.max_bias),
         script:
             "../workflow_scripts/score/score_images.py"

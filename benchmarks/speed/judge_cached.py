@@ -97,7 +97,7 @@ def measure() -> dict[str, Any]:
     from compclip.clip.model import Judge, build
     from compclip.clip.pixels import Preprocess
     from compclip.clip.tokens import get_tokenizer, tokenize
-    from compclip.judge.feed import Feed, whole_captions
+    from compclip.judge.feed import TrainingInputs, whole_captions
     from compclip.judge.parallel import ALONE
     from compclip.judge.training import Examples, choose_trainable, train
 
@@ -155,7 +155,7 @@ def measure() -> dict[str, Any]:
             return run(examples, -(-steps * size.batch // n), kept)
 
         def cached() -> float:
-            feed = Feed(judge, config, folder / "cache", ALONE)
+            feed = TrainingInputs(judge, config, folder / "cache", ALONE)
             examples = Examples(
                 feed.images(items, "images"), feed.captions(ids, "captions"), first, count
             )

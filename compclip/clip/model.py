@@ -383,7 +383,7 @@ def read_judge(folder: str | Path) -> SavedJudge:
     """
     folder = Path(folder)
     file = folder / JUDGE_MODEL
-    remedy = "make one with stage judge, stage specs or compclip.specs.released"
+    remedy = "make one with stage judge, stage specs or compclip.specs.published_weights"
     require(file.is_file(), folder, "not a judge's folder", remedy)
     # A judge may be a stranger's, and transformers would run code in a tokenizer's folder.
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
@@ -415,7 +415,7 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
 
     Args:
         folder: as ``save_judge`` writes it: that of stage judge or specs, or of
-            ``compclip.specs.released``.
+            ``compclip.specs.published_weights``.
         threads: changes floating-point rounding.
         device: cpu, cuda or auto.
 

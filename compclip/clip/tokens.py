@@ -117,7 +117,9 @@ def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
     return tokenizer([clean(caption) for caption in captions])
 
 
-def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> np.ndarray:
+def find_truncated_texts(
+    tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor
+) -> np.ndarray:
     """Return (n,): whether each caption is truncated in its ``ids`` (n, length)."""
     is_used = _is_used(tokenizer, ids)
     # Some tokenizers end every row with the same token; a caption whose next-to-last position is
@@ -147,12 +149,12 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
         batch = distinct[start : start + TOKENIZED_AT_ONCE]
         ids = tokenize(tokenizer, batch)
-        is_cut = find_cut(tokenizer, batch, ids)
+        is_cut = find_truncated_texts(tokenizer, batch, ids)
         result.update(itertools.compress(batch, is_cut))
     return result
 
 
-def say_cut(cut: int, total: int, what: str = "captions") -> None:
+def report_truncated(cut: int, total: int, what: str = "captions") -> None:
     """Warn of truncated captions; all stages use this message."""
     if cut:
         log.warning(

@@ -14,9 +14,9 @@ import pandas as pd
 
 from compclip.clip.device import find_device
 from compclip.clip.embed import Embedder
-from compclip.clip.tokens import cut_texts, say_cut
+from compclip.clip.tokens import cut_texts, report_truncated
+from compclip.compun.asked_models import Runtime, open_model
 from compclip.compun.config import NamedModel
-from compclip.compun.models import Runtime, open_model
 from compclip.compun.prompts import Prompts, compound_prompts, distinct_texts
 from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
@@ -170,7 +170,7 @@ def classify(
                 "judge_hash": embedder.judge.hash,
                 "texts_truncated": truncated,
             }
-        say_cut(truncated, len(texts), "texts")
+        report_truncated(truncated, len(texts), "texts")
         model_summaries.append(summary)
     choices = pd.concat(tables, ignore_index=True)
     accuracies = choices.groupby(["model", "prompt"], sort=False)["right"].mean()

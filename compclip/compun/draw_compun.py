@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from compclip.compun.analyze_choices import RIGHT, WRONG
+from compclip.compun.compun_view import prompt_words, row_name, rows_of
 from compclip.compun.prompts import captions_of
-from compclip.compun.published import CHANCE, PAPER_COMPOUNDS, TABLE_1, TABLE_2
-from compclip.compun.shown import prompt_words, row_name, rows_of
+from compclip.compun.published_results import CHANCE, PAPER_COMPOUNDS, TABLE_1, TABLE_2
 from compclip.core.tables import NOUNS_SEEN
 from compclip.plot.drawing import (
     GRAY,

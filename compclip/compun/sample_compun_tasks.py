@@ -10,8 +10,8 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.seeds import rng
 from compclip.core.tables import ROLES
-from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import Page, Picture, Task, make_pages
+from compclip.human.task_pictures import drawn_text, random_drawings
 
 KIND = "compound"
 PAGE_TASKS = 40  # tasks between checks

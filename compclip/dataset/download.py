@@ -26,7 +26,7 @@ TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 
 
 @dataclass(frozen=True)
-class FilePlace:
+class FileLocation:
     """The location of a file: a path, a ``file://`` address or a remote address."""
 
     address: str
@@ -58,23 +58,23 @@ def google_drive(number: str, resource_key: str) -> str:
 
 
 def place_of(
-    name: str, root: str | None, sha256: str | None, published: Mapping[str, FilePlace]
-) -> FilePlace:
+    name: str, root: str | None, sha256: str | None, published: Mapping[str, FileLocation]
+) -> FileLocation:
     """Return the location of a file; without a root, ``name`` may be a key of ``published``."""
     if root is None:
         if name not in published:
-            return FilePlace(name, sha256)
+            return FileLocation(name, sha256)
         # A sha256 in the config takes precedence over the published one.
         location = published[name]
         return replace(location, sha256=sha256 or location.sha256, name=name)
     is_relative = "://" not in name and not Path(name).is_absolute()
     if not is_relative:
-        return FilePlace(name, sha256)
+        return FileLocation(name, sha256)
     base = root.rstrip("/")
-    return FilePlace(f"{base}/{name}", sha256)
+    return FileLocation(f"{base}/{name}", sha256)
 
 
-def fetch(location: FilePlace, cache: Path) -> Path:
+def fetch(location: FileLocation, cache: Path) -> Path:
     """Return the local file of a location, after downloading it into ``cache`` if it is not
     there.
     """

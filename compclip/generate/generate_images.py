@@ -10,7 +10,7 @@ from compclip.core.identity.fingerprint import check_unchanged
 from compclip.core.log import log
 from compclip.core.tables import STATUSES
 from compclip.generate.config import Generator
-from compclip.generate.generator import KEYS, Context, Generated, load_kind
+from compclip.generate.generator import PROMPT_KEYS, Context, Generated, load_kind
 
 MISSING_NAMED = 20
 
@@ -64,7 +64,9 @@ def generate_images(
     if contents and kind.fingerprint:
         check_unchanged(contents, kind.fingerprint(settings, context.cache), label)
     # A kind may return its rows in any order.
-    manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
+    manifest = prompts[PROMPT_KEYS].merge(
+        generated.manifest, on=PROMPT_KEYS, how="left", validate="one_to_one"
+    )
     images = int((manifest["status"] == "ok").sum())
     fault = f"no image for any of {len(prompts)} prompts"
     require(images or prompts.empty, label, fault, "check its source of images")

@@ -16,7 +16,7 @@ from compclip.core.settings.section import Section
 from compclip.core.tables import TESTS
 
 GENERATOR_KINDS = "compclip.generate.generators"
-KEYS = ["split", "image_id", "caption_id", "draw"]
+PROMPT_KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
 TrainingData = Literal["split", "other", "unknown"]
@@ -97,4 +97,4 @@ def manifest(
     """
     path = pd.Series(list(paths), index=prompts.index, dtype="str")
     status = path.notna().map({True: "ok", False: without})
-    return prompts[KEYS].assign(path=path, status=status)
+    return prompts[PROMPT_KEYS].assign(path=path, status=status)

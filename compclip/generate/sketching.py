@@ -17,7 +17,7 @@ from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
-from compclip.generate.generator import KEYS, Context, Generated, manifest
+from compclip.generate.generator import PROMPT_KEYS, Context, Generated, manifest
 
 SKETCH_TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
@@ -136,7 +136,7 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         scenes.append(scene)
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
-    keys_of_prompts = prompts[KEYS].reset_index(drop=True)
+    keys_of_prompts = prompts[PROMPT_KEYS].reset_index(drop=True)
     # For the oracle, which needs no judge to know what an image shows.
     drawn = pd.DataFrame(scenes, columns=list(ATTRIBUTES))
     paths = [f"{context.place}/{name}" for name in prompts.file_name]

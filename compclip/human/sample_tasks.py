@@ -22,8 +22,8 @@ from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.human.config import Sampling
-from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import Page, Picture, Task, make_pages
+from compclip.human.task_pictures import drawn_text, random_drawings
 from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 
 # Prompts of a cell that are compared per wanted task, because two generators may make the same

@@ -13,7 +13,7 @@ from PIL import Image
 
 from compclip.core.identity.cache import key
 from compclip.core.seeds import rng
-from compclip.human.pictures import broken, drawn, read_picture
+from compclip.human.task_pictures import broken, drawn, read_picture
 from compclip.human.tasks import ALL_KINDS, CHECKS, PROMPT_COLUMNS, TASKS, shown_columns
 from compclip.plot.page import data_uri
 

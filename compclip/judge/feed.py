@@ -38,7 +38,7 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
     return features
 
 
-class Feed:
+class TrainingInputs:
     """The inputs of a judge in training; the first process of ``group`` writes their files (.bin)
     in ``folder``.
     """

@@ -21,7 +21,7 @@ from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
 from compclip.clip.sources import find_source, model_name
-from compclip.clip.tokens import find_cut, say_cut, tokenize
+from compclip.clip.tokens import find_truncated_texts, report_truncated, tokenize
 from compclip.clip.weights import find_weights
 from compclip.core.errors import UserError
 from compclip.core.identity.cache import key
@@ -29,7 +29,7 @@ from compclip.core.identity.code import code_hash
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
-from compclip.judge.feed import Features, Feed
+from compclip.judge.feed import Features, TrainingInputs
 from compclip.judge.parallel import Group, synchronise_norms
 from compclip.judge.training import (
     Evaluate,
@@ -55,7 +55,7 @@ class ValidationSet:
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingData:
     """The training and validation data of a judge."""
 
     items: list[BoxedFile]  # training images with their boxes
@@ -97,7 +97,7 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
     return first.loc[images].to_numpy(), counts.loc[images].to_numpy()
 
 
-def find_material(
+def find_training_data(
     captions: pd.DataFrame,
     images: pd.DataFrame,
     splits: Sequence[pd.DataFrame],
@@ -106,7 +106,7 @@ def find_material(
     *,
     pretraining: pd.DataFrame | None = None,
     halves: int = 0,
-) -> Material:
+) -> TrainingData:
     """Return the data of the judge by ``settings.train_on``.
 
     Args:
@@ -157,11 +157,11 @@ def find_material(
             owners += further["path"].tolist()
             trained += paths
     first, count = first_and_count(owners, trained)
-    return Material(training_items, texts, first, count, validation)
+    return TrainingData(training_items, texts, first, count, validation)
 
 
 def training_key(
-    material: Material,
+    material: TrainingData,
     config: Training,
     seed: int,
     threads: int,
@@ -203,7 +203,7 @@ def training_key(
     ).hex()
 
 
-def evaluator(feed: Feed, material: Material) -> Evaluate:
+def evaluator(feed: TrainingInputs, material: TrainingData) -> Evaluate:
     """Return a function that measures how often validation images retrieve their captions."""
     judge = feed.judge
     features = {}
@@ -240,7 +240,7 @@ def evaluator(feed: Feed, material: Material) -> Evaluate:
 
 
 def describe_training(
-    built: Built, material: Material, config: Training, rows: list[dict[str, Any]]
+    built: Built, material: TrainingData, config: Training, rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return a summary: the model, its training data, and how often images finally retrieve their
     captions.
@@ -248,8 +248,8 @@ def describe_training(
     tokenizer = built.tokenizer()
     texts = material.texts if config.epochs else []
     ids = tokenize(tokenizer, texts)
-    truncated = int(find_cut(tokenizer, texts, ids).sum())
-    say_cut(truncated, len(texts))
+    truncated = int(find_truncated_texts(tokenizer, texts, ids).sum())
+    report_truncated(truncated, len(texts))
     summary = {
         "model": model_name(config.model),
         # Folders differ between machines, names do not.
@@ -270,7 +270,7 @@ def describe_training(
 
 
 def _log_training(
-    model: torch.nn.Module, material: Material, settings: Training, device: torch.device
+    model: torch.nn.Module, material: TrainingData, settings: Training, device: torch.device
 ) -> None:
     n = len(material.items)
     parameters = list(model.parameters())
@@ -288,7 +288,7 @@ def _log_training(
 
 
 def train_judge(
-    material: Material,
+    material: TrainingData,
     settings: Training,
     *,
     seed: int,
@@ -300,7 +300,7 @@ def train_judge(
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
     Args:
-        material: from ``find_material``.
+        material: from ``find_training_data``.
         threads: of torch; changes floating-point rounding.
         cache: folder of checkpoints and of activations of frozen parts.
         group: the processes that train together (``judge.parallel.joined``).
@@ -323,7 +323,7 @@ def train_judge(
         # The checkpoint stays there; other files are removed at the end.
         identity = training_key(material, settings, seed, threads, device, group.count)
         folder = cache / "judge" / identity
-        feed = Feed(judge, settings, folder, group, seed)
+        feed = TrainingInputs(judge, settings, folder, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
             evaluate = evaluator(feed, material)

@@ -16,7 +16,7 @@ SWAPPED_TO_UNSEEN = 2
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
 # A generator's pictures by prompt.
-Made = Mapping[tuple[str, str, int], "ShownPicture"]
+GeneratedBy = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
 class GeneratedImages(NamedTuple):
@@ -106,7 +106,7 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [(words, kind) for words, kind in segments if words]
 
 
-def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
+def generated_by(generated: GeneratedImages, images: Collection[str]) -> GeneratedBy:
     """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
     manifest = generated.manifest
     is_chosen = manifest["image_id"].isin(images)
@@ -228,7 +228,7 @@ def choose_examples(
     shown = {row.image_id for row in [*swapped_rows, *unseen_rows]}
     pairs = tables["pairs"][tables["pairs"]["image_id"].isin(shown)]
     paths = tables["images"].set_index("image_id")["path"].dropna()
-    pictures = [made_of(generator, shown) for generator in generated]
+    pictures = [generated_by(generator, shown) for generator in generated]
     # Generators that serve all splits come first, so that each generator's pictures are in one
     # column.
     pictures.sort(key=_served_splits, reverse=True)
@@ -249,7 +249,7 @@ def _classes(captions: pd.DataFrame) -> dict[str, str]:
     return dict(zip(captions["image_id"], classes, strict=True))
 
 
-def _served_splits(pictures: Made) -> int:
+def _served_splits(pictures: GeneratedBy) -> int:
     return len({split for split, _, _ in pictures})
 
 
@@ -257,7 +257,7 @@ def _example(
     row: Any,
     segments_by_split: Mapping[str, list[Segment]],
     paths: pd.Series,
-    pictures: Sequence[Made],
+    pictures: Sequence[GeneratedBy],
 ) -> ShownExample:
     """Return an image with its captions and, for each of these, the generators' pictures."""
     path = paths.get(row.image_id)

@@ -15,7 +15,7 @@ from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Sc
 from compclip.plot.labels import pair_words
 from compclip.plot.page import render
 from compclip.release.config import ReleaseConfig
-from compclip.release.models import Contents
+from compclip.release.file_models import Contents
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
 CONTEXT = {

@@ -16,12 +16,12 @@ from compclip.core.errors import UserError, memory_for, one_line, require
 from compclip.core.identity.digests import sha256
 from compclip.core.reading.records import check_expansion
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, are_among
-from compclip.release.models import DOWNLOAD, Contents
+from compclip.release.file_models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
 from compclip.split.pools import bounded, least_distractors
 
 if TYPE_CHECKING:
-    from compclip.release.released import Release, ReleasePart
+    from compclip.release.open_release import Release, ReleasedTables
 
 RELEASE_FILE = "release.json"
 # What Snakemake, git and the Hub's client put at the top of a folder; it is never read.
@@ -76,7 +76,7 @@ def check_release(release: "Release") -> None:
         raise UserError(f"{release.folder}: {fault}; {DOWNLOAD}") from error
 
 
-def check_part(composition: "ReleasePart") -> None:
+def check_part(composition: "ReleasedTables") -> None:
     """Raise UserError unless the files of a composition can be read and fit together."""
     contents = composition.release.contents
     settings = composition.contents
@@ -105,7 +105,7 @@ def check_part(composition: "ReleasePart") -> None:
             _check_scores(composition, judge, generator)
 
 
-def _check_prompts(composition: "ReleasePart") -> None:
+def _check_prompts(composition: "ReleasedTables") -> None:
     """Raise UserError unless each prompt has a text, a path of its own and a caption."""
     prompts = composition.tables["prompts"]
     file = composition.folder / "prompts.parquet"
@@ -122,7 +122,7 @@ def _check_prompts(composition: "ReleasePart") -> None:
     _require_keys(variants_file, composition.tables["variants"], prompts, PROMPT_KEY)
 
 
-def _check_judge(composition: "ReleasePart", judge: str) -> None:
+def _check_judge(composition: "ReleasedTables", judge: str) -> None:
     """Raise UserError unless the model exists and the adjustment fits its embeddings."""
     released = composition.contents.judges[judge]
     folder = composition.release.folder / released.folder
@@ -138,7 +138,7 @@ def _check_judge(composition: "ReleasePart", judge: str) -> None:
     require(is_whole, file, f"mean has not {size} numbers", DOWNLOAD)
 
 
-def _check_scores(composition: "ReleasePart", judge: str, generator: str) -> None:
+def _check_scores(composition: "ReleasedTables", judge: str, generator: str) -> None:
     """Raise UserError unless the scores of a control are of the prompts, and possible."""
     prompts = composition.tables["prompts"]
     folder = composition.folder / "scores" / judge / generator

@@ -18,13 +18,13 @@ from compclip.core.settings.cli import Command
 from compclip.core.tables import TESTS
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
-from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.submission import Submission, compare_submissions, look, read_submission
 from compclip.release.verify import inconsistent, read_verified
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
-from compclip.report.rows import Place, Row, main_rows, of_kind, pivot
+from compclip.report.rows import Place, Row, main_rows, pivot, select_kind
 from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.estimates import ENDS
 
@@ -99,7 +99,7 @@ def _ends(row: Row | None) -> dict[str, float | None] | None:
 
 
 def lines_of(
-    composition: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]
+    composition: ReleasedTables, scores: pd.DataFrame, training_data: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return the page's lines for each generator of a composition: its verdict and its scores, by
     column.
@@ -137,7 +137,7 @@ def _cells(rows: Mapping[Place, Row]) -> dict[str, Any]:
 
 def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
     """Return all paired differences of a composition."""
-    rows = of_kind(comparisons, "generators")[DIFFERENCE_COLUMNS]
+    rows = select_kind(comparisons, "generators")[DIFFERENCE_COLUMNS]
     titles = {name: measure.title for name, measure in COMPARED.items()}
     measure = rows["measure"].map(titles)
     split = rows["split"].map(SPLIT_NAMES)

@@ -14,7 +14,7 @@ from compclip.core.log import log
 from compclip.release.card import croissant, data_card
 from compclip.release.check import RELEASE_FILE
 from compclip.release.config import ReleaseConfig
-from compclip.release.models import Contents
+from compclip.release.file_models import Contents
 from compclip.score.choices import Adjustment
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes
@@ -57,7 +57,7 @@ def make_release(
 
 
 def adjustment_file(adjustment: Adjustment) -> dict[str, Any]:
-    """Return the content of an adjustment's file, as ``ReleasePart.adjustment`` reads it."""
+    """Return the content of an adjustment's file, as ``ReleasedTables.adjustment`` reads it."""
     return {
         "multiple": adjustment.multiple,
         "of_seen": dict(adjustment.of_seen),

@@ -22,7 +22,7 @@ from compclip.core.errors import require
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
 from compclip.generate.generators.folder import MOST_EQUAL
 from compclip.release.config import Line
-from compclip.release.models import (
+from compclip.release.file_models import (
     CONTROLS,
     STRICT,
     Chance,
@@ -32,18 +32,18 @@ from compclip.release.models import (
     Strict,
     read_strictly,
 )
-from compclip.release.released import (
+from compclip.release.open_release import (
     Release,
-    ReleasePart,
+    ReleasedTables,
     Summarized,
     SummaryKey,
     package_version,
 )
 from compclip.report.make_table import Composition, Tables, make_table
-from compclip.report.table import Scored
+from compclip.report.scored import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
-from compclip.score.scores import SetScores
+from compclip.score.score_table import SetScores
 from compclip.stats import balance
 
 FAILED = ("missing", "broken")
@@ -236,7 +236,9 @@ def release_id(release: Release) -> ReleaseId:
     return ReleaseId(name=contents.name, version=contents.version, digest=release.digest)
 
 
-def _check_images(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+def _check_images(
+    location: str, submitted: SubmittedComposition, composition: ReleasedTables
+) -> None:
     """Raise UserError unless prompts, judges and images are those of the release."""
     is_same = submitted.prompts == composition.prompts_digest
     require(is_same, location, "prompts differ from those of the release", "submit again")
@@ -261,7 +263,9 @@ def _check_images(location: str, submitted: SubmittedComposition, composition: R
     require(equal <= MOST_EQUAL * image_digests.count(), location, fault, remedy)
 
 
-def _check_sets(location: str, submitted: SubmittedComposition, composition: ReleasePart) -> None:
+def _check_sets(
+    location: str, submitted: SubmittedComposition, composition: ReleasedTables
+) -> None:
     """Raise UserError unless the sets and the number of values are those of the release."""
     sets = {name: split for name, split, _ in sets_of(composition)}
     controls = [control_key(key.set, key.prompts) for key in composition.summaries]
@@ -304,12 +308,12 @@ def _require_none(location: str, rows: pd.Series, fault: str) -> None:
     require(not rows.any(), location, f"{first} {fault}", "submit again")
 
 
-def sets_of(composition: ReleasePart) -> list[tuple[str, str, str]]:
+def sets_of(composition: ReleasedTables) -> list[tuple[str, str, str]]:
     """Return name, split and distractors of each scored set."""
     return list(set_names(TESTS, composition.release.contents.scoring.distractors))
 
 
-def prompts_of(composition: ReleasePart, split: str) -> pd.DataFrame:
+def prompts_of(composition: ReleasedTables, split: str) -> pd.DataFrame:
     """Return the prompts of a split in the order of values."""
     prompts = composition.tables["prompts"]
     return prompts[prompts["split"] == split].sort_values(ENTRY, ignore_index=True)
@@ -334,7 +338,7 @@ def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> Submit
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
-def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
+def score_frame(composition: ReleasedTables, split: str, values: MeasuredValues) -> pd.DataFrame:
     """Return ``tables.SCORES`` of a set, from its values and the release."""
     prompts = prompts_of(composition, split)
     table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
@@ -352,7 +356,7 @@ def score_frame(composition: ReleasePart, split: str, values: MeasuredValues) ->
     return table[[*SCORES.columns]].astype(types)
 
 
-def scored_of(composition: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
+def scored_of(composition: ReleasedTables, name: str, judges: ScoresByJudge) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
     # In the order of the release's judges: the first one names the entries of all.
     by_judge = {}
@@ -372,7 +376,7 @@ def scored_of(composition: ReleasePart, name: str, judges: ScoresByJudge) -> lis
 
 
 def compare_submissions(
-    composition: ReleasePart,
+    composition: ReleasedTables,
     submissions: Iterable[tuple[str, ScoresByJudge]],
     controls: Collection[str | None] | None = None,
 ) -> Tables:

@@ -6,7 +6,7 @@ from typing import Any
 
 from compclip.plot.drawing import save, style
 from compclip.plot.page import data_uri, render, write_page
-from compclip.release.released import Release, ReleasePart
+from compclip.release.open_release import Release, ReleasedTables
 from compclip.release.submission import FAILED, Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
@@ -14,7 +14,9 @@ from compclip.report.make_table import Tables
 from compclip.report.summary import score_views
 
 
-def part_context(composition: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
+def part_context(
+    composition: ReleasedTables, submission: Submission, folder: Path
+) -> dict[str, Any]:
     """Return the variables of a page for a composition; figures are written to a temporary
     ``folder``.
     """
@@ -40,7 +42,7 @@ def part_context(composition: ReleasePart, submission: Submission, folder: Path)
 
 
 def _figures(
-    composition: ReleasePart, submission: Submission, tables: Tables, folder: Path
+    composition: ReleasedTables, submission: Submission, tables: Tables, folder: Path
 ) -> list[tuple[str, str]]:
     """Return the title and the data URI of each figure."""
     seed = composition.release.contents.seed

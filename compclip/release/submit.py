@@ -19,10 +19,10 @@ from compclip.core.reading.pictures import BrokenImage, image_size
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import NAME, CacheFolder
 from compclip.core.tables import TESTS
-from compclip.generate.generator import KEYS
+from compclip.generate.generator import PROMPT_KEYS
 from compclip.generate.generators.folder import find_images
-from compclip.release.models import DOWNLOAD
-from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.file_models import DOWNLOAD
+from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.submission import (
     FAILED,
     JudgeWeights,
@@ -39,7 +39,7 @@ from compclip.release.submission import (
 from compclip.score.choices import Embed
 from compclip.score.entries import entry_sets
 from compclip.score.score_images import embed_once, score_images
-from compclip.score.scores import SetScores
+from compclip.score.score_table import SetScores
 
 
 class Submit(Command):
@@ -108,7 +108,7 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
             paths[name] = str(files[name])
     # A digest stands for an image; the manifest has its status instead.
     status = names.map(digests).where(~names.isin(paths), "ok")
-    manifest = prompts[KEYS].assign(path=names.map(paths), status=status)
+    manifest = prompts[PROMPT_KEYS].assign(path=names.map(paths), status=status)
     return Pictures(manifest, digests, sizes)
 
 
@@ -142,7 +142,7 @@ def check_pictures(
 
 
 def score_part(
-    composition: ReleasePart,
+    composition: ReleasedTables,
     manifest: pd.DataFrame,
     judge: str,
     texts: Callable[[Sequence[str]], Embed],

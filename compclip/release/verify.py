@@ -23,8 +23,8 @@ from compclip.core.errors import require
 from compclip.core.identity.digests import sha256
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import CacheFolder
-from compclip.release.models import Name, Sha256, Strict, read_strictly
-from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.file_models import Name, Sha256, Strict, read_strictly
+from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.submission import (
     MEASURED,
     MeasuredValues,
@@ -97,7 +97,7 @@ Faults = Iterator[tuple[str, np.ndarray]]
 
 
 def entry_faults(
-    composition: ReleasePart, split: str, judge: str, values: MeasuredValues
+    composition: ReleasedTables, split: str, judge: str, values: MeasuredValues
 ) -> Faults:
     """Yield each kind of impossible value, and which entries (n,) have it."""
     table = score_frame(composition, split, values)
@@ -109,7 +109,7 @@ def entry_faults(
     yield "adjective_chosen does not follow from adjective_first", is_wrong
 
 
-def _rank_faults(composition: ReleasePart, table: pd.DataFrame) -> Faults:
+def _rank_faults(composition: ReleasedTables, table: pd.DataFrame) -> Faults:
     """Yield the faults of R-precision."""
     rules = composition.rules
     beaten = table["p_beaten"].to_numpy()
@@ -148,7 +148,7 @@ def _adjective_faults(table: pd.DataFrame, column: str, *, is_scored: bool) -> F
     yield f"{column} is not a chance among the prompt's adjectives", is_wrong
 
 
-def wrongly_chosen(composition: ReleasePart, split: str, table: pd.DataFrame) -> np.ndarray:
+def wrongly_chosen(composition: ReleasedTables, split: str, table: pd.DataFrame) -> np.ndarray:
     """Return which entries (n,) name an adjective that was not offered, or another one than
     ``adjective_first``.
     """
@@ -172,7 +172,7 @@ def wrongly_chosen(composition: ReleasePart, split: str, table: pd.DataFrame) ->
     return wrong
 
 
-def set_faults(composition: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
+def set_faults(composition: ReleasedTables, scores: SubmittedScores) -> Iterator[str]:
     """Yield each contradiction between the sets of a split."""
     first_set = dict[str, str]()
     for name, split, _ in sets_of(composition):
@@ -198,7 +198,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
 
 
 def _inconsistent_scores(
-    composition: ReleasePart, judge: str, scores: SubmittedScores
+    composition: ReleasedTables, judge: str, scores: SubmittedScores
 ) -> Iterator[str]:
     """Yield each inconsistency of the values by one judge."""
     for set_name, split, _ in sets_of(composition):

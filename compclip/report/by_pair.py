@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from compclip.report.composed import Estimates
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
-from compclip.report.table import Scored
+from compclip.report.scored import Scored
 from compclip.report.values import Values, values_of
 from compclip.stats.estimates import estimate_score
 

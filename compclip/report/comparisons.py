@@ -4,7 +4,7 @@ distractors.
 ``kind`` tells which n entries of a split are compared:
 
 - ``generators``: the scores of two generators on a split. A missing image counts as wrong.
-- ``both_made``: the same on entries for which both have an image, if one of them lacks some.
+- ``both_have_images``: the same on entries for which both have an image, if one of them lacks some.
 
 ``measure`` is a score of ``measures.COMPARED``. ``same_pairs_low`` and ``same_pairs_high`` cover
 images, for the same pairs and judges; ``new_pairs_low`` and ``new_pairs_high`` cover images, pairs
@@ -22,7 +22,7 @@ import numpy as np
 from compclip.core.tables import TESTS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
-from compclip.report.table import Scored
+from compclip.report.scored import Scored
 from compclip.report.values import Values, values_of
 from compclip.stats.estimates import ENDS, compare_scores
 from compclip.stats.paired import holm
@@ -97,7 +97,7 @@ class _MeasureValues:
         if self.lacks_images(first) or self.lacks_images(second):
             # Otherwise, it would repeat the difference above.
             difference = self.with_image[first] - self.with_image[second]
-            kind = {"kind": "both_made", "family": "exploratory"}
+            kind = {"kind": "both_have_images", "family": "exploratory"}
             yield row_head | kind | compare_values(difference)
 
 

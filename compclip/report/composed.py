@@ -14,7 +14,7 @@ import pandas as pd
 from compclip.core.tables import HELD_OUT, TESTS
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.rows import Row
-from compclip.report.table import ENTRY, Scored
+from compclip.report.scored import ENTRY, Scored
 from compclip.stats.composed import Choices, Fraction, Scale, Skills, at_level, shared_level
 from compclip.stats.estimates import ENDS
 

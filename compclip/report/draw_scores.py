@@ -22,7 +22,7 @@ from compclip.plot.drawing import (
 from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
-from compclip.report.rows import Row, main_rows, of_measure, pivot
+from compclip.report.rows import Row, main_rows, pivot, select_measure
 from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.composed import REGIONS
 
@@ -32,7 +32,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     chance.
     """
     main = main_rows(scores)
-    tables = {name: of_measure(main, name) for name in COMPARED}
+    tables = {name: select_measure(main, name) for name in COMPARED}
     tables = {name: table for name, table in tables.items() if table["value"].notna().any()}
     if not tables:
         return empty("Nothing was scored.")
@@ -57,11 +57,11 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
         if reference is not None:
             _mark_reference(axes, table, reference)
         # One line, although prompts have different numbers of adjectives.
-        chance = of_measure(main, f"{name}_chance")["value"].mean()
+        chance = select_measure(main, f"{name}_chance")["value"].mean()
         draw_line(axes, 100 * chance, "chance")
         axes.set_title(f"{COMPARED[name].title}, %")
         axes.set(xlim=(0, 102), xticks=[0, 50, 100])
-    r_precision = of_measure(main, "r_precision")
+    r_precision = select_measure(main, "r_precision")
     candidates = int(r_precision["candidates"].iloc[0])
     numbers = (r_precision["n"].min(), r_precision["n"].max())
     counts = " to ".join(dict.fromkeys(f"{n:,}" for n in numbers))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.generate.generator import KEYS
+from compclip.generate.generator import PROMPT_KEYS
 from compclip.plot.examples import GeneratedImages, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 
@@ -52,7 +52,7 @@ def list_entries(
         generated: images and scores, whose ranks are listed.
         pairs, prompts, swapped: as in ``core.tables``.
     """
-    keys = prompts[KEYS].itertuples(index=False, name=None)
+    keys = prompts[PROMPT_KEYS].itertuples(index=False, name=None)
     row_by_key = {key: row for row, key in enumerate(keys)}
     # A list for each column, which is smaller in JSON than an object for each row.
     columns: dict[str, list[Any]] = {"image": prompts["image_id"].tolist()}
@@ -69,13 +69,13 @@ def list_entries(
 def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> dict[str, Any]:
     """Return a generator's columns; ``row_by_key``: the row of each prompt."""
     with_path = images.manifest.dropna(subset="path")
-    rows = with_path.merge(images.scores, on=KEYS, validate="one_to_one")
+    rows = with_path.merge(images.scores, on=PROMPT_KEYS, validate="one_to_one")
     # Sent once rather than with each path.
     prefix = os.path.commonprefix(rows["path"].tolist())
     candidates = images.summary["candidates"]
     # Each distractor ranks higher with p_beaten, and ties are broken at random.
     rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
-    keys = rows[KEYS].itertuples(index=False, name=None)
+    keys = rows[PROMPT_KEYS].itertuples(index=False, name=None)
     columns: dict[str, Any] = {"prompt": [row_by_key[key] for key in keys]}
     columns["path"] = rows["path"].str.slice(len(prefix)).tolist()
     columns["hits"] = rows["hits"].tolist()

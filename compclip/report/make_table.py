@@ -14,8 +14,8 @@ from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
 from compclip.report.composed import Anchors, Estimates, estimate_all, rows_of
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.rows import Row, main_rows, of_measure, pivot
-from compclip.report.table import Scored
+from compclip.report.rows import Row, main_rows, pivot, select_measure
+from compclip.report.scored import Scored
 from compclip.report.values import balanced_r_precision, mean_columns, values_of
 from compclip.stats.r_precision import sampled
 
@@ -296,7 +296,7 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
 def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the main R-precision by generator and split, in percent with two decimals."""
     metrics_by_generator: dict[str, dict[str, float]] = {}
-    rows = of_measure(main_rows(scores), "r_precision")
+    rows = select_measure(main_rows(scores), "r_precision")
     for row in rows.dropna(subset="value").itertuples():
         split = row.split.removeprefix("test_")
         percentages = metrics_by_generator.setdefault(row.generator, {})

@@ -49,15 +49,15 @@ def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
     return table
 
 
-def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+def select_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
     return rows[rows["measure"] == measure]
 
 
-def of_kind(comparisons: pd.DataFrame, *kinds: str) -> pd.DataFrame:
+def select_kind(comparisons: pd.DataFrame, *kinds: str) -> pd.DataFrame:
     """Return the rows of comparisons.csv of these kinds that have a difference."""
     # Generators without common entries have none.
     return comparisons[comparisons["kind"].isin(kinds) & comparisons["difference"].notna()]
 
 
-def of_composition(rows: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
+def select_composition(rows: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
     return rows[(rows["dataset"] == dataset) & (rows["composition"] == composition)]

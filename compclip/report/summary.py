@@ -18,7 +18,15 @@ from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import Anchors
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
+from compclip.report.rows import (
+    Place,
+    Row,
+    main_rows,
+    matched_rows,
+    pivot,
+    select_kind,
+    select_measure,
+)
 from compclip.report.values import ERROR_SOURCES
 from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.score.bias import BiasCheck
@@ -99,8 +107,8 @@ def balances(trained: pd.DataFrame) -> bool:
     the plain ones.
     """
     swapped = trained[trained["split"] == "test_swapped"].set_index("generator")
-    plain = of_measure(swapped, "r_precision")["value"]
-    balanced = of_measure(swapped, "r_precision_balanced")["value"]
+    plain = select_measure(swapped, "r_precision")["value"]
+    balanced = select_measure(swapped, "r_precision_balanced")["value"]
     # A generator without images of swapped captions has no balanced score.
     differs = plain.loc[balanced.index] != balanced
     return bool(differs.any())
@@ -148,8 +156,8 @@ def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
     # Balanced scores are of the same images, with other weights.
     columns |= _balanced_column(trained, name)
     # Both may differ between splits and generators, so each is a range.
-    chances = of_measure(trained, f"{name}_chance")["value"]
-    blind_scores = of_measure(trained, measure.blind)["value"]
+    chances = select_measure(trained, f"{name}_chance")["value"]
+    blind_scores = select_measure(trained, measure.blind)["value"]
     chance = span(chances, percent)
     blind = span(blind_scores, percent)
     note = NOTES[name].format(chance=chance, blind=blind)
@@ -184,7 +192,7 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     """Return a note on the ceiling that disagreeing captions of an image set, "" if they do not
     disagree.
     """
-    ceilings = of_measure(scores, f"{name}_ceiling")["value"]
+    ceilings = select_measure(scores, f"{name}_ceiling")["value"]
     if not (ceilings < 1).any():
         return ""
     return (
@@ -262,7 +270,7 @@ def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
 
 def _between(comparisons: pd.DataFrame) -> View:
     """Return the view of differences between generators."""
-    rows = of_kind(comparisons, "generators", "both_made")
+    rows = select_kind(comparisons, "generators", "both_have_images")
     # ``_cell`` shows the value of any row.
     rows = rows.assign(value=rows["difference"])
     lines = [_difference_line(row) for row in rows.to_dict("records")]
@@ -273,7 +281,7 @@ def _between(comparisons: pd.DataFrame) -> View:
 def _difference_line(row: Row) -> Line:
     """Return the line of a row of ``comparisons.csv`` with its difference as ``value``."""
     name = f"{row['a']} − {row['b']}"
-    if row["kind"] == "both_made":
+    if row["kind"] == "both_have_images":
         name += ", images that both have"
     # An exploratory difference has no adjusted p-value; its family is named instead.
     is_primary = row["family"] == "primary"
@@ -318,7 +326,7 @@ def error_note(trained: pd.DataFrame) -> str:
     scores.
     """
     # The source with the largest variance is the one worth reducing.
-    rows = of_measure(trained, "r_precision")
+    rows = select_measure(trained, "r_precision")
     # Standard errors of independent sources add up as variances.
     variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in ERROR_SOURCES}
     total = sum(variances.values())
@@ -407,7 +415,7 @@ def _judge_note(trained: pd.DataFrame, summary: Mapping[str, Any]) -> str:
         sources = "images and pairs, for one judge"
         judge = f"The judge is {summary['judge']} ({summary['judge_hash']}), which {training}."
     ties = "are broken at random" if summary["ties"] == "random" else "count as won, as published"
-    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
+    n = span(select_measure(trained, "r_precision")["n"], "{:,}".format)
     return (
         f"{judge} Scores are in percent, with 95 % intervals over {sources}; n = {n} images a "
         f"score; {summary['candidates']} candidates; ties {ties}."

@@ -7,7 +7,7 @@ import pandas as pd
 
 from compclip.report.measures import MEASURES
 from compclip.report.rows import Row
-from compclip.report.table import Scored
+from compclip.report.scored import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
 from compclip.stats.estimates import ENDS, estimate_score

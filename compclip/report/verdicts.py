@@ -17,7 +17,7 @@ from compclip.core.tables import HELD_OUT, TESTS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import ANCHOR_NAMES, Anchors
-from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
+from compclip.report.rows import Place, Row, main_rows, pivot, select_measure
 from compclip.stats.composed import LEAST_DRAWN, verdict_of
 
 SEEN_SKILL = TESTS[0], "draws_seen_pairs"
@@ -159,7 +159,7 @@ def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
     """Yield a warning if a held-out split has few pairs. ``scores``: rows of ``scores.parquet`` of
     one composition.
     """
-    rows = of_measure(main_rows(scores), "r_precision")
+    rows = select_measure(main_rows(scores), "r_precision")
     rows = rows[rows["split"].isin(HELDOUT_SPLITS)]
     pairs = rows.groupby("split", sort=False)["pairs"].max()
     few = [

@@ -21,7 +21,7 @@ from compclip.core.tables import CAPTION_KEY, is_further
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
-from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
+from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption
 from compclip.stats.estimates import ENDS, compare_scores, estimate_score
 
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are
@@ -70,7 +70,7 @@ def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, synonym_of: Synony
             form = text[mention.start : mention.end].lower()
             synonym = synonym_of.get((mention.adjective, form))
             if synonym is not None:
-                candidates.append(Candidate.of(mention.noun, synonym, (mention,)))
+                candidates.append(SwapOption.of(mention.noun, synonym, (mention,)))
         # One mention without a synonym would keep the adjective in the text.
         is_complete = candidates and len(candidates) == len(pair_mentions)
         texts.append(apply(text, candidates)[0] if is_complete else None)

@@ -24,7 +24,7 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS, is_further
-from compclip.dataset.download import FilePlace, fetch
+from compclip.dataset.download import FileLocation, fetch
 from compclip.score.config import Balance
 from compclip.score.entries import ENTRY
 from compclip.stats import balance
@@ -46,7 +46,7 @@ def load_inception(weights: str, cache: Path) -> torch.nn.Module:
     """Load the network of the original FID; UserError if the file (URL or path) does not contain
     its weights.
     """
-    path = fetch(FilePlace(weights), cache)
+    path = fetch(FileLocation(weights), cache)
     try:
         # antialias=False: resizes as TensorFlow, from which the network comes.
         return fid.NoTrainInceptionV3(

@@ -31,11 +31,11 @@ from compclip.core.settings.arguments import (
     require_joined,
 )
 from compclip.core.tables import CAPTION_KEY
-from compclip.score import scores
+from compclip.score import score_table
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
-from compclip.score.scores import Rules, SetScores
+from compclip.score.score_table import Rules, SetScores
 from compclip.split.pools import bounded, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score
 from compclip.stats.r_precision import (
@@ -179,7 +179,7 @@ def score_by_judge(
             "hubness": rounded(nearest.hubness(rows)),
         }
 
-    return scores.score_set(rules, entry_set, numbered, judged, choices, controls)
+    return score_table.score_set(rules, entry_set, numbered, judged, choices, controls)
 
 
 def score_images(
@@ -222,10 +222,10 @@ def score_images(
 
 def find_truncated(judge: Encoder, texts: Collection[str]) -> set[str]:
     """Return the distinct ``texts`` that the judge truncates, and warn of them."""
-    from compclip.clip.tokens import cut_texts, say_cut  # torch is slow to import
+    from compclip.clip.tokens import cut_texts, report_truncated  # torch is slow to import
 
     truncated = cut_texts(judge.tokenizer, texts)
-    say_cut(len(truncated), len(texts))
+    report_truncated(len(truncated), len(texts))
     return truncated
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
 from compclip.core.tables import CAPTION_KEY
-from compclip.score import scores
+from compclip.score import score_table
 from compclip.score.choices import (
     Choices,
     choose_adjectives,
@@ -26,7 +26,7 @@ from compclip.score.choices import (
     with_failed,
 )
 from compclip.score.entries import ENTRY, EntrySet, number_set
-from compclip.score.scores import Rules, SetScores
+from compclip.score.score_table import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Weights, blocks, expected_top1, weigh
 
 Fact = tuple[str, str, str]  # part, kind and value
@@ -240,7 +240,7 @@ def score_by_oracle(
             "ceiling": rounded(ceiling[rows].mean()),
         }
 
-    return scores.score_set(rules, entry_set, numbered, judged, choices, truth)
+    return score_table.score_set(rules, entry_set, numbered, judged, choices, truth)
 
 
 def score_oracle(

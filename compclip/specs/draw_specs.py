@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from compclip.core.log import log
 from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.shown import JUDGE_NAMES
+from compclip.specs.specs_view import JUDGE_NAMES
 
 # color and mark
 JUDGE_LOOKS = {

@@ -13,7 +13,7 @@ from pydantic import Field
 from compclip.clip.embed import Embedder, InvalidEmbedding
 from compclip.core.reading.pictures import BrokenImage, image_size
 from compclip.plot import labels
-from compclip.score.scores import rounded
+from compclip.score.score_table import rounded
 from compclip.stats import interval
 
 NO_FILE = "no such image file"

@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.clip.embed import Embedder, open_embedder
-from compclip.clip.tokens import cut_texts, say_cut
+from compclip.clip.tokens import cut_texts, report_truncated
 from compclip.core.artifacts.files import atomic
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
@@ -57,7 +57,7 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
     # Imported here, because torch is slow to import.
     import torch
 
-    from compclip.specs.measure import cosine, from_cosine
+    from compclip.specs.specs_score import cosine, from_cosine
 
     status = np.array([OK if text.strip() else "empty text" for text in texts], dtype=object)
     rows_with_text = np.flatnonzero(status == OK)
@@ -114,7 +114,7 @@ def main(command: Score) -> None:
     for row in unscored[:FAULTS_LOGGED]:
         pair = ", ".join(table.iloc[row])[:80]
         log.warning("pair %d (%s): %s", row + 1, pair, scored["status"][row])
-    say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
+    report_truncated(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
     count = len(table) - len(unscored)
     mean = scored["specs"].mean()
     log.info("%s: %d pairs scored, mean SPECS score %.4f", output, count, mean)

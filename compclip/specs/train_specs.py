@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from compclip.clip.device import autocast, is_gpu, scaler, settled
 from compclip.clip.model import Judge
 from compclip.clip.text_tower import encode_families
-from compclip.clip.tokens import Tokenizer, find_cut, tokenize
+from compclip.clip.tokens import Tokenizer, find_truncated_texts, tokenize
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.progress import Progress
@@ -122,7 +122,7 @@ def draw_triples(
 def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
     """Return how many chunks of a caption the model can read together."""
     beginnings = [example.text[:end] for end in example.ends]
-    is_truncated = find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))
+    is_truncated = find_truncated_texts(tokenizer, beginnings, tokenize(tokenizer, beginnings))
     return int((~is_truncated).sum())
 
 
@@ -154,7 +154,7 @@ def make_batch(
     (pixels,) = judge.read_ahead(files, len(files))
     captions = [example.text for example in process_examples]
     caption_ids = tokenize(judge.tokenizer, captions)
-    is_truncated = find_cut(judge.tokenizer, captions, caption_ids)
+    is_truncated = find_truncated_texts(judge.tokenizer, captions, caption_ids)
     truncated = int(is_truncated.sum())
     if not hinges:
         return Batch(pixels, caption_ids[None], truncated, 0)

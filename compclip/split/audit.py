@@ -318,7 +318,7 @@ def join_audits(
     for warning in disagreement["warnings"]:
         log.warning("warning: %s: %s", where, warning)
     for violation in violations[:MAX_LOGGED]:
-        log.warning("violation: %s", in_words(violation))
+        log.warning("violation: %s", describe_violation(violation))
     log.info(
         "%(violations)d violations; %(suspicions)d suspicions, %(suspicions_unexplained)d of them "
         "unexplained",
@@ -379,7 +379,7 @@ def audit(  # noqa: PLR0913
     return join_audits([block], heldout=heldout, excluded=excluded, where=where)
 
 
-def in_words(violation: dict[str, Any]) -> str:
+def describe_violation(violation: dict[str, Any]) -> str:
     """Return a violation on one line, with its first name."""
     fields = dict(violation)
     if "names" in fields:

@@ -35,7 +35,7 @@ from compclip.core.settings.arguments import (
 )
 from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.composition import Lexicons, Stream
-from compclip.split.published import take_splits
+from compclip.split.published_split import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, require_occurring
 

@@ -30,7 +30,7 @@ from compclip.core.settings.arguments import (
 )
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, SWAPPED, VARIANTS
 from compclip.pairs.counts import nouns_of
-from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
+from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption, of_one_noun
 from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
@@ -139,7 +139,7 @@ def variants_of(
     elsewhere = {new.adjective for m, new in further.items() if overlap(noun, m.noun)}
     # A variant of a swapped caption keeps its other changes.
     kept_changes = [
-        Candidate.of(mention.noun, new.adjective, (mention,))
+        SwapOption.of(mention.noun, new.adjective, (mention,))
         for mention, new in further.items()
         if (mention.start, mention.noun) in new_adjectives
     ]
@@ -158,7 +158,7 @@ def variants_of(
         if reason is not None:
             reasons[reason] += 1
             continue
-        change = Candidate.of(noun, new, tuple(target))
+        change = SwapOption.of(noun, new, tuple(target))
         text, changes = apply(prompt.caption, [change, *kept_changes])
         yield new, text, changes
 

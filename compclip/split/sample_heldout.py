@@ -31,7 +31,7 @@ from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.composition import Stream
 from compclip.split.config import Draw
-from compclip.split.published import take_pairs
+from compclip.split.published_split import take_pairs
 from compclip.text.lexicon import Lexicon, find_lexicon
 
 # A noun this many times as frequent as the median attracts most swaps: bill, for shapes of birds.

@@ -38,7 +38,7 @@ from compclip.text.lexicon import Lexicon, find_lexicon, require_occurring
 BLOCK_ROWS = 50_000  # swapped captions that are made at once
 
 
-class Candidate(NamedTuple):
+class SwapOption(NamedTuple):
     """A possible change of a caption: some mentions of one noun get the adjective ``new``."""
 
     noun: str
@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     places: Sequence[tuple[int, int, str]]  # start, end and adjective of each mention
 
     @classmethod
-    def of(cls, noun: str, new: str, mentions: Iterable[Mention]) -> "Candidate":
+    def of(cls, noun: str, new: str, mentions: Iterable[Mention]) -> "SwapOption":
         return cls(noun, new, [(m.start, m.end, m.adjective) for m in mentions])
 
     @property
@@ -106,7 +106,7 @@ def candidates_of(
     adjectives: Mapping[str, str],
     nouns: Collection[str],
     reasons: Counter[str],
-) -> list[Candidate]:
+) -> list[SwapOption]:
     """Return the possible changes of a caption, in the order of the text.
 
     Args:
@@ -135,7 +135,7 @@ def candidates_of(
                     objections = (objection(caption, m, new, adjectives, nouns) for m in group)
                     reason = next(filter(None, objections), None)
                 if reason is None:
-                    candidates.append(Candidate.of(noun, new, group))
+                    candidates.append(SwapOption.of(noun, new, group))
                 else:
                     reasons[reason] += 1
     return candidates
@@ -235,7 +235,7 @@ def choose_changes(
     return [choice.add_nouns(caption, highest) for caption in range(len(offers))]
 
 
-def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
+def apply(text: str, changes: Sequence[SwapOption]) -> tuple[str, list[dict[str, Any]]]:
     """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the
     text.
     """
@@ -281,10 +281,10 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
 
 def _without_faults(
     text: str,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[SwapOption],
     reader: Reader,
     heldout_words: Collection[tuple[str, str]],
-) -> list[Candidate]:
+) -> list[SwapOption]:
     """Return the candidates without faults by word order (``swap_faults``)."""
     original = reader.pairs(text)
     faultless = []
@@ -295,9 +295,9 @@ def _without_faults(
     return faultless
 
 
-def _candidates(encoded: str) -> list[Candidate]:
+def _candidates(encoded: str) -> list[SwapOption]:
     """Return the candidates of a row of ``tables.OFFERS``."""
-    return [Candidate(*fields) for fields in json.loads(encoded)]
+    return [SwapOption(*fields) for fields in json.loads(encoded)]
 
 
 def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream) -> Swaps:

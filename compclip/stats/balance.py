@@ -16,7 +16,7 @@ from compclip.core.seeds import rng
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cap:
     """How dominant pairs are reduced."""
 
     kept: dict[str, int]  # entries to keep of each dominant pair; empty if there are too few pairs
@@ -24,7 +24,7 @@ class Cut:
     rule: str  # in words
 
 
-def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cut:
+def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cap:
     """Reduce each dominant pair to ``min(n, int(ratio * next))`` entries.
 
     ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
@@ -35,15 +35,15 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
     if len(counts) <= dominant:
         unit = "pair" if len(counts) == 1 else "pairs"
         rule = f"no cut: {len(counts)} {unit}, {dominant + 1} needed"
-        return Cut({}, dict(counts), rule)
+        return Cap({}, dict(counts), rule)
     _, next_count = counts[dominant]
     cap = int(ratio * next_count)
     kept = {pair: min(n, cap) for pair, n in counts[:dominant]}
     reduced = "the most frequent pair" if dominant == 1 else f"the {dominant} most frequent pairs"
-    return Cut(kept, dict(counts), f"{reduced}, to {ratio:g} times the next")
+    return Cap(kept, dict(counts), f"{reduced}, to {ratio:g} times the next")
 
 
-def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
+def weights(pairs: Sequence[str], cut: Cap) -> np.ndarray:
     """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1
     in others.
     """
@@ -51,7 +51,7 @@ def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
     return np.array([weight_by_pair.get(pair, 1.0) for pair in pairs], dtype=np.float64)
 
 
-def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
+def subsample(pairs: Sequence[str], cut: Cap, seed: int) -> np.ndarray:
     """Return (n,): whether a seeded subsample keeps each entry for the sampled score; ``pairs``
     have a fixed order.
     """

@@ -93,14 +93,16 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(
     assert open_clip().tokenizer.DEFAULT_CONTEXT_LENGTH == tokens.DEFAULT_LENGTH
     assert ids.shape == (14, 8) and (ids[fitting:, place] == end).all()
     assert torch.equal(ids[fitting + 1 :], ids[fitting].expand(13 - fitting, 8))
-    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [n > fitting for n in range(14)]
-    assert tokens.find_cut(tokenizer, [], ids[:0]).tolist() == []
+    assert tokens.find_truncated_texts(tokenizer, captions, ids).tolist() == [
+        n > fitting for n in range(14)
+    ]
+    assert tokens.find_truncated_texts(tokenizer, [], ids[:0]).tolist() == []
     assert torch.equal(tokens.tokenize(tokenizer, ["  BIRD bird "])[0], ids[2])
     assert ids[2].tolist().count(end) == (6 if kind == "siglip" else 1)
     for row in range(14):
-        assert tokens.find_cut(tokenizer, captions[row : row + 1], ids[[row]]).tolist() == [
-            row > fitting
-        ]
+        assert tokens.find_truncated_texts(
+            tokenizer, captions[row : row + 1], ids[[row]]
+        ).tolist() == [row > fitting]
     assert tokens.cut_texts(tokenizer, []) == set()
     assert tokens.cut_texts(tokenizer, captions * 2) == {
         c for c in captions if len(c.split()) > fitting

@@ -15,9 +15,9 @@ import pytest
 
 from compclip.clip.embed import Embedder
 from compclip.compun import classify as library
+from compclip.compun.asked_models import Runtime, keep_open_clip, open_model
 from compclip.compun.classify import ask_model, choose_compound
 from compclip.compun.config import NamedModel
-from compclip.compun.models import Runtime, keep_open_clip, open_model
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError

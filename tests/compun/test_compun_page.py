@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from compclip.compun.analyze_choices import ANALYSIS_COLUMNS, analyze_choices
+from compclip.compun.compun_view import COMPUN_FIGURES, read_analysis, shown_compounds
 from compclip.compun.draw_compun import draw_accuracy, draw_examples, draw_kinds
-from compclip.compun.shown import COMPUN_FIGURES, read_analysis, shown_compounds
 from compclip.core.artifacts.parquet import check_table
 from compclip.core.tables import CHOICES
 from compclip.plot.drawing import style

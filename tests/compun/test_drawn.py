@@ -12,11 +12,11 @@ import pytest
 
 from compclip.clip.tokens import WORD, clean, make_vocabulary
 from compclip.compun import draw_compounds as library
+from compclip.compun.compun_view import read_analysis
 from compclip.compun.config import TRAININGS
 from compclip.compun.draw_compounds import NO_PATTERN, PATTERNS, THING_COLORS, THING_NOUNS, Thing
 from compclip.compun.load_compounds import name_letters
 from compclip.compun.prompts import compound_prompts, read_texts
-from compclip.compun.shown import read_analysis
 from compclip.core import seeds, tables
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError

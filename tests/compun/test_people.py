@@ -12,7 +12,7 @@ import pytest
 from compclip.compun import sample_compun_tasks as library
 from compclip.core.artifacts.files import read_json
 from compclip.core.tables import ROLES
-from compclip.human.pictures import encode_picture, read_picture
+from compclip.human.task_pictures import encode_picture, read_picture
 from compclip.human.tasks import read_tasks
 from tests.compun.conftest import COMPLETE, read
 from tests.human.conftest import outputs

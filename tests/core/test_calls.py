@@ -158,7 +158,7 @@ KNOWN = {
         2,
         "the name is one of the modules in a package of ours",
     ),
-    ("compclip/release/models.py", "pydantic.create_model"): (2, "the fields are named there"),
+    ("compclip/release/file_models.py", "pydantic.create_model"): (2, "the fields are named there"),
     ("workflow_scripts/report/make_page.py", "importlib.import_module"): (
         2,
         "the names are those of stages",
@@ -191,7 +191,7 @@ KNOWN = {
     ("compclip/dataset/load_dataset.py", "eval"): (1, "of a table: the expression is a constant"),
     ("compclip/generate/export_layout.py", "pickle"): (1, WRITES),
     ("compclip/split/export.py", "pickle"): (1, WRITES),
-    ("workflow_scripts/score/scores.py", "pickle"): (1, WRITES),
+    ("workflow_scripts/score/generator_scores.py", "pickle"): (1, WRITES),
     ("benchmarks/speed/score.py", "pickle"): (1, "a job for the benchmark's own process"),
     ("compclip/generate/generators/diffusers.py", "diffusers.DiffusionPipeline"): (
         2,

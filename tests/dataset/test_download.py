@@ -18,7 +18,7 @@ from compclip.core.artifacts.disk import check_space, size_text
 from compclip.core.errors import UserError
 from compclip.core.reading.records import _arrow_batches
 from compclip.dataset.archive import contents, unpack
-from compclip.dataset.download import RETRIES, FilePlace, fetch, google_drive, place_of
+from compclip.dataset.download import RETRIES, FileLocation, fetch, google_drive, place_of
 from compclip.dataset.sources.cub import Settings
 from tests.dataset.conftest import Site, jpeg, tar, zipped
 from tests.specs.evaluated import refused
@@ -31,7 +31,7 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def get(name: str, cache: Path, sha256: str | None = None, **known: FilePlace) -> Path:
+def get(name: str, cache: Path, sha256: str | None = None, **known: FileLocation) -> Path:
     return fetch(place_of(name, None, sha256, {"x.tgz": known["known"]} if known else {}), cache)
 
 
@@ -89,17 +89,19 @@ def test_local_files_and_published_digests(tmp_path: Path, site: Site) -> None:
             get(address, tmp_path / "cache", sha256)
     site.files["/x.tgz"] = CONTENT
     assert (
-        get("x.tgz", tmp_path / "cache", known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes()
+        get(
+            "x.tgz", tmp_path / "cache", known=FileLocation(f"{site.address}/x.tgz", SUM)
+        ).read_bytes()
         == CONTENT
     )
-    wrong = FilePlace(f"{site.address}/x.tgz", OTHER_SUM)
+    wrong = FileLocation(f"{site.address}/x.tgz", OTHER_SUM)
     with pytest.raises(UserError, match=f"expected {OTHER_SUM} but got {SUM}"):
         get("x.tgz", tmp_path / "cache", known=wrong)
     assert get("x.tgz", tmp_path / "cache", SUM.upper(), known=wrong).read_bytes() == CONTENT
 
 
 def test_names_addresses_and_space(tmp_path: Path) -> None:
-    known = {"x.tgz": FilePlace("https://one/1", SUM)}
+    known = {"x.tgz": FileLocation("https://one/1", SUM)}
     places = {
         ("x.tgz", None): ("https://one/1", SUM),
         ("x.tgz", "data/"): ("data/x.tgz", None),

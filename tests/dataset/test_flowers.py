@@ -10,7 +10,7 @@ from compclip.core import tables
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
-from compclip.dataset.download import FilePlace
+from compclip.dataset.download import FileLocation
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import flowers
 from tests.dataset.conftest import Site, flowers_files, jpeg, load_job, tar
@@ -114,7 +114,7 @@ def test_from_public_addresses(
         files / "102flowers.tgz",
         {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)},
     )
-    known = {name: FilePlace(f"{site.address}/{name}") for name in flowers.PUBLISHED_FILES}
+    known = {name: FileLocation(f"{site.address}/{name}") for name in flowers.PUBLISHED_FILES}
     site.files = {f"/{name}": (files / name).read_bytes() for name in known}
     monkeypatch.setattr(flowers.Settings, "published", known)
     made = load_job(tmp_path, "flowers")

@@ -9,7 +9,7 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.tables import TESTS
 from compclip.generate.generate_images import summarize_images
-from compclip.generate.generator import KEYS, Context, Generated, Settings
+from compclip.generate.generator import PROMPT_KEYS, Context, Generated, Settings
 from compclip.generate.generators import pair_photographs, usual_photographs
 from compclip.generate.generators.shuffled import partners
 from tests.generate.conftest import Place, make_prompts
@@ -18,7 +18,7 @@ from tests.generate.conftest import Place, make_prompts
 def test_photographs(place: Place) -> None:
     manifest, summary = place.generate("photographs")
     served = place.prompts[place.prompts["split"] != "test_swapped"]
-    pd.testing.assert_frame_equal(manifest[KEYS], served[KEYS].reset_index(drop=True))
+    pd.testing.assert_frame_equal(manifest[PROMPT_KEYS], served[PROMPT_KEYS].reset_index(drop=True))
     there = manifest[manifest["status"] == "ok"]
     assert (there["path"] == "mine/images/" + there["image_id"] + ".png").all()
     assert set(manifest["image_id"][manifest["status"] == "skipped"]) == {"s/none"}

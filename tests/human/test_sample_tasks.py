@@ -17,9 +17,9 @@ from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.tables import PAIRS, PROMPTS, SWAPPED
-from compclip.human.entries import make_trials
-from compclip.human.pictures import TILES, broken, read_picture
 from compclip.human.sample_tasks import allot, in_turns
+from compclip.human.task_entries import make_trials
+from compclip.human.task_pictures import TILES, broken, read_picture
 from compclip.human.tasks import ALL_KINDS, KINDS, shown_columns
 from compclip.plot.page import render
 from compclip.text.lexicon import load_lexicon

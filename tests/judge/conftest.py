@@ -81,13 +81,15 @@ def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: A
 
 def squares_material(squares: Path, settings: Training) -> Any:
     """Return what a judge of these settings learns from."""
-    from compclip.judge.train_judge import find_material
+    from compclip.judge.train_judge import find_training_data
 
     schemas = {"captions": tables.CAPTIONS, "images": tables.IMAGES, "splits": tables.SPLIT}
     read = {
         name: read_table(squares / f"{name}.parquet", schema) for name, schema in schemas.items()
     }
-    return find_material(**read | {"splits": [read["splits"]]}, settings=settings, folder=squares)
+    return find_training_data(
+        **read | {"splits": [read["splits"]]}, settings=settings, folder=squares
+    )
 
 
 def assert_alike(start: Path, one: Path, other: Path, *, coarse: bool = False) -> None:

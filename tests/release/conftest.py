@@ -13,7 +13,7 @@ from compclip.core.settings.cli import run
 from compclip.core.tables import MEASUREMENTS
 from compclip.generate.write_manifest import write_manifest
 from compclip.release import submit
-from compclip.release.released import Release, open_release
+from compclip.release.open_release import Release, open_release
 from compclip.score.config import Scoring
 from tests.project import COMPOSITION, DATASET
 from tests.report.pages import RUN

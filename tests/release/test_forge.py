@@ -17,8 +17,8 @@ from benchmarks.forge import (
 )
 from compclip.core.artifacts.files import read_json, write_text
 from compclip.core.errors import UserError
-from compclip.release.models import Contents
-from compclip.release.released import Release
+from compclip.release.file_models import Contents
+from compclip.release.open_release import Release
 from compclip.release.submission import Submission, read_submission
 from compclip.release.verify import inconsistent
 

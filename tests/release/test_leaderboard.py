@@ -14,7 +14,7 @@ from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.settings.cli import run
 from compclip.release import leaderboard, verify
 from compclip.release.leaderboard import lines_of
-from compclip.release.released import Release
+from compclip.release.open_release import Release
 from compclip.release.submission import compare_submissions, read_submission
 from tests.project import COMPOSITION, GENERATORS
 from tests.release.conftest import refused, submit_images

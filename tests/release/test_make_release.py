@@ -20,7 +20,7 @@ from benchmarks import forge
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import UserError, one_line
 from compclip.core.identity.digests import digests, sha256
-from compclip.release.released import RELEASE_FILE, Release, open_release
+from compclip.release.open_release import RELEASE_FILE, Release, open_release
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.release.conftest import write_release
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from compclip.core.errors import UserError
 from compclip.metrics import AdjectiveAccuracy, ReleaseMetric, RPrecision
-from compclip.release.released import Release
+from compclip.release.open_release import Release
 from tests.project import COMPOSITION
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from compclip.core.artifacts.files import read_json
 from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
-from compclip.release.released import Release
+from compclip.release.open_release import Release
 from compclip.release.submission import look, read_submission
 from compclip.report.measures import MEASURES
 from compclip.stats.estimates import ENDS

@@ -17,7 +17,7 @@ from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import UserError
 from compclip.core.settings.cli import run
 from compclip.release import leaderboard, verify
-from compclip.release.released import RELEASE_FILE, Release
+from compclip.release.open_release import RELEASE_FILE, Release
 from compclip.release.submission import SubmittedScores, figures_of, read_submission
 from compclip.release.verify import NEAR_TIES, SIMILARITY, inconsistent, unequal_values
 from tests.project import COMPOSITION

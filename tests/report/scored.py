@@ -9,7 +9,7 @@ from compclip.core.artifacts.parquet import empty_table
 from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.report.composed import Anchors
 from compclip.report.make_table import Composition, Tables, make_table
-from compclip.report.table import Scored
+from compclip.report.scored import Scored
 
 ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white", "wide", "yellow"]
 NOUNS = ["bill", "crown", "tail", "wing"]

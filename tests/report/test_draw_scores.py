@@ -17,7 +17,7 @@ from compclip.plot.drawing import SERIES_COLORS, save, style
 from compclip.plot.labels import SPLIT_LOOKS, pair_words
 from compclip.plot.page import title_and_description
 from compclip.report.draw_scores import draw_composed, draw_loss, draw_pairs, draw_scores
-from compclip.report.rows import main_rows, of_measure
+from compclip.report.rows import main_rows, select_measure
 from tests.plot.overlapping import overlapping
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.scored import scores, tables_of
@@ -112,7 +112,7 @@ def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> No
         "adjective accuracy, %",
     ]
     for axes, measure in zip(figure.axes, ("r_precision", "adjective_accuracy"), strict=True):
-        shown = of_measure(main_rows(scores), measure)
+        shown = select_measure(main_rows(scores), measure)
         assert values(of_splits(axes)) == pytest.approx(sorted(100 * shown["value"]))
         assert not any(line.get_clip_on() for line in of_splits(axes))
         (reference,) = [line for line in axes.lines if line.get_label() == "reference: faithful"]
@@ -129,12 +129,12 @@ def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> No
 
 def test_points_are_what_generators_compose_and_pairs_have_a_dot_for_each(tables: Tables) -> None:
     scores = main_rows(tables["made"])
-    drawn = of_measure(scores, "draws_seen_pairs").set_index("generator")["value"]
+    drawn = select_measure(scores, "draws_seen_pairs").set_index("generator")["value"]
     with style():
         figure = draw_composed(tables["made"], 0)
     (axes,) = figure.axes
     rows = (
-        of_measure(scores[scores["split"] == HELD_OUT], "composes")
+        select_measure(scores[scores["split"] == HELD_OUT], "composes")
         .set_index("generator")["value"]
         .dropna()
     )

@@ -18,7 +18,7 @@ from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCO
 from compclip.report import summary, verdicts
 from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.rows import main_rows, of_measure, pivot
+from compclip.report.rows import main_rows, pivot, select_measure
 from compclip.report.summary import Line, TableCell, View
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report import scored
@@ -81,11 +81,11 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
         | (scores["new_pairs_low"] <= scores["value"])
         & (scores["value"] <= scores["new_pairs_high"])
     ).all()
-    assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
-    assert of_measure(scores, "r_precision_balanced")["new_pairs_low"].notna().all()
-    ceilings = of_measure(scores, "adjective_accuracy_ceiling").set_index("split")["value"]
+    assert set(select_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
+    assert select_measure(scores, "r_precision_balanced")["new_pairs_low"].notna().all()
+    ceilings = select_measure(scores, "adjective_accuracy_ceiling").set_index("split")["value"]
     assert ceilings.to_dict() == dict.fromkeys(TESTS, 1.0), "captions of drawn birds agree"
-    assert ORACLE not in set(of_measure(scores, "blind_control")["judge"])
+    assert ORACLE not in set(select_measure(scores, "blind_control")["judge"])
     for oracle in (False, True):
         for generator, values in pivot(main_rows(scores, oracle=oracle)).items():
             for split in {split for split, _ in values} - {HELD_OUT}:
@@ -122,7 +122,7 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
         "compound": ("pairs", "compound"),
         "subgraph": ("subgraphs", "compound"),
     }.items():
-        for row in of_measure(rows, f"{name}_divergence").itertuples():
+        for row in select_measure(rows, f"{name}_divergence").itertuples():
             expected = measured.loc[(place[0], row.split)]
             assert (row.value, row.n) == (
                 pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6),
@@ -147,7 +147,7 @@ def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_publishe
         write_json(summary, file)
     scores = run(copied)["scores"]
     assert (
-        len(of_measure(scores, "adjective_accuracy_adjusted"))
+        len(select_measure(scores, "adjective_accuracy_adjusted"))
         and title not in (copied / "table.md").read_text()
     )
 
@@ -182,7 +182,7 @@ def test_csv_tables_and_comparisons_follow_from_the_scores(results: Path) -> Non
         (known["new_pairs_low"] <= known["difference"])
         & (known["difference"] <= known["new_pairs_high"])
     ).all()
-    rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"]).sort_index()
+    rows = select_measure(both, "r_precision").set_index(["kind", "a", "split"]).sort_index()
     seen = scores_of(results, "memorizer", "test_seen")
     others = scores_of(results, "faithful", "test_seen")
     one = rows.loc[("generators", "faithful", "test_seen")].query("b == 'memorizer'").iloc[0]
@@ -200,7 +200,7 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
     composition = Composition(scored.scores(), empty_table(DIVERGENCE), fids={}, variants=counts)
     rows = measurements(composition, None, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
-    of = of_measure(table, "adjective_accuracy_ceiling")
+    of = select_measure(table, "adjective_accuracy_ceiling")
     assert dict(zip(of["split"], of["value"], strict=True)) == {
         "test_seen": 0.8,
         "test_unseen": 0.75,
@@ -250,7 +250,7 @@ def test_generators_are_compared_on_the_entries_of_both_also_without_images(copi
     for score in summary["scores"]:
         score["judged"] -= 10 * (score["set"] == "test_unseen")
     write_json(summary, folder / "summary.json")
-    found = of_measure(run(copied)["comparisons"], "r_precision").set_index(
+    found = select_measure(run(copied)["comparisons"], "r_precision").set_index(
         ["kind", "a", "b", "split"]
     )
     assert found.loc[("generators", "faithful", "memorizer", "test_unseen"), "n"] == len(kept)
@@ -261,7 +261,7 @@ def test_generators_are_compared_on_the_entries_of_both_also_without_images(copi
         folder / "summary.json",
     )
     empty = run(copied)
-    rows = of_measure(empty["scores"], "r_precision").query(
+    rows = select_measure(empty["scores"], "r_precision").query(
         "generator == 'memorizer' and judge != 'oracle'"
     )
     assert (rows["n"] == 0).all() and rows["value"].isna().all() and len(rows) == 5
@@ -270,13 +270,13 @@ def test_generators_are_compared_on_the_entries_of_both_also_without_images(copi
 
 
 def test_scores_are_means_over_judges(copied: Path) -> None:
-    place, one = place_of(copied), of_measure(run(copied)["scores"], "r_precision")
+    place, one = place_of(copied), select_measure(run(copied)["scores"], "r_precision")
     shutil.copytree(place / "scores" / "0", place / "scores" / "4")
     for file in (place / "scores" / "4").rglob("*.parquet"):
         table = pd.read_parquet(file)
         write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
     shutil.copy(place / "bias" / "0.json", place / "bias" / "4.json")
-    table = of_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
+    table = select_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
     rows = table[
         (table["generator"] == "faithful")
         & (table["split"] == "test_unseen")

@@ -11,8 +11,8 @@ import pytest
 from compclip.core.tables import HELD_OUT
 from compclip.report import by_pair, comparisons
 from compclip.report.comparisons import HELDOUT_SPLITS
+from compclip.report.scored import Scored
 from compclip.report.summary import missing_lines
-from compclip.report.table import Scored
 from compclip.report.verdicts import (
     DRAWS_NOTHING,
     FEW_PAIRS,
@@ -358,9 +358,11 @@ def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
     ]
     of_unseen = of_unseen[of_unseen["measure"] == "adjective_accuracy"].set_index(["a", "kind"])
     of_faithful = of_unseen.loc["faithful"]["difference"]
-    assert of_faithful["both_made"] == 0 < of_faithful["generators"]
-    assert of_unseen.loc["faithful"]["n"].to_dict() == {"generators": 400, "both_made": 266}
-    assert "both_made" not in set(tables_of(scored)[1]["kind"]), "only where images are missing"
+    assert of_faithful["both_have_images"] == 0 < of_faithful["generators"]
+    assert of_unseen.loc["faithful"]["n"].to_dict() == {"generators": 400, "both_have_images": 266}
+    assert "both_have_images" not in set(tables_of(scored)[1]["kind"]), (
+        "only where images are missing"
+    )
     split = {
         "split": "test_unseen",
         "distractors": "original",

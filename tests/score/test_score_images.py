@@ -201,7 +201,7 @@ def test_generators_and_judges_together_are_scored_as_each_alone(
     # Each judge has its folder of scores and its bias check, whose captions and images are those of
     # the scores.
     job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cool")
-    job.params.judges, job.params.as_asked = ["4", "7"], "good"
+    job.params.judges, job.params.faithful_generator = ["4", "7"], "good"
     job.input.judges *= 2
     job.output.scores.append(tmp_path / "second")
     job.output.bias.append(tmp_path / "second.json")

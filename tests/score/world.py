@@ -194,7 +194,7 @@ def make_job(
         "device": "cpu",
         "cache": results.parent / "cache",
         "judges": ["0"],
-        "as_asked": None,
+        "faithful_generator": None,
         "max_bias": 0.15,
     }
     output: dict[str, Any] = {

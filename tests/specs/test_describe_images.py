@@ -12,7 +12,7 @@ from compclip.plot.table_view import TableCell
 from compclip.specs import describe_images as library
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, SHORT_CAPTIONS
-from compclip.specs.shown import SPECS_COLUMNS, measure_lines
+from compclip.specs.specs_view import SPECS_COLUMNS, measure_lines
 from tests.project import Project
 from tests.report.pages import Page
 from tests.scripts import job

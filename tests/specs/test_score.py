@@ -25,8 +25,8 @@ from compclip.core.identity.cache import Cache
 from compclip.core.settings import cli
 from compclip.specs import score as step
 from compclip.specs.loss import Margin, Objective, specs_loss
-from compclip.specs.measure import cosine, specs_score
 from compclip.specs.score import read_image_texts, score_pairs
+from compclip.specs.specs_score import cosine, specs_score
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
 

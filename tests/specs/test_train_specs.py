@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from compclip.clip.device import settle
 from compclip.clip.model import Judge, construct, load_judge
 from compclip.clip.pixels import Preprocess
-from compclip.clip.tokens import find_cut, get_tokenizer, tokenize
+from compclip.clip.tokens import find_truncated_texts, get_tokenizer, tokenize
 from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
@@ -141,7 +141,7 @@ def test_chunks_are_numbered_by_content_and_equally_likely() -> None:
         ", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white"))
     )
     parts = [long.text[:end] for end in long.ends]
-    assert find_cut(tokenizer, parts, tokenize(tokenizer, parts)).tolist() == [
+    assert find_truncated_texts(tokenizer, parts, tokenize(tokenizer, parts)).tolist() == [
         False,
         False,
         True,

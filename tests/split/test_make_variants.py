@@ -13,7 +13,7 @@ from compclip.core.artifacts.heldout import pair_names
 from compclip.core.artifacts.parquet import check_table, read_table
 from compclip.core.tables import VARIANTS
 from compclip.split.make_variants import CaptionPrompt, make_variants, variants_of
-from compclip.split.swap_adjectives import Candidate, apply, swap_adjectives
+from compclip.split.swap_adjectives import SwapOption, apply, swap_adjectives
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
 from tests.split.worlds import (
@@ -111,7 +111,7 @@ def test_variants_of_a_prompt(
     """
     found, reasons = mentions(text, *said), Counter()
     changes = apply(
-        text, [Candidate.of(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap]
+        text, [SwapOption.of(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap]
     )[1]
     forms = SHAPES if pair == "small_bill" else COLORS
     others = sorted(set(forms.values()) - {pair.split("_")[0]})

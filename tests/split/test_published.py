@@ -11,7 +11,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError
 from compclip.core.reading.published_files import PublishedSplit, read_data
 from compclip.core.tables import SPLIT, SWAPPED
-from compclip.split.published import (
+from compclip.split.published_split import (
     StatedChange,
     changes_of,
     fold,

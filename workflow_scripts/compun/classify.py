@@ -1,8 +1,8 @@
 """Ask every model, by every prompt, which of its three images shows a compound."""
 
+from compclip.compun.asked_models import Runtime
 from compclip.compun.classify import classify
 from compclip.compun.config import NamedModel
-from compclip.compun.models import Runtime
 from compclip.compun.prompts import read_texts
 from compclip.core.artifacts.files import atomic_folder, write_json
 from compclip.core.artifacts.parquet import read_table, write_table

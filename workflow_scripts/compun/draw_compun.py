@@ -4,8 +4,8 @@ the page.
 
 from pathlib import Path
 
+from compclip.compun.compun_view import read_analysis, text_table
 from compclip.compun.draw_compun import draw_compun
-from compclip.compun.shown import read_analysis, text_table
 from compclip.core.artifacts.files import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page

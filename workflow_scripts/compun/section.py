@@ -2,7 +2,7 @@
 paper's results.
 """
 
-from compclip.compun import published, shown
+from compclip.compun import compun_view, published_results
 from compclip.compun.analyze_choices import TIED
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
@@ -14,18 +14,18 @@ from workflow_scripts.layout import Layout
 
 def section(layout: Layout) -> PageSection:
     folder = layout.data / "compun"
-    analysis = shown.read_analysis(folder / "analysis.csv")
+    analysis = compun_view.read_analysis(folder / "analysis.csv")
     compounds = read_table(folder / "compounds.parquet", COMPOUNDS)
     images = read_table(folder / "images.parquet", COMPOUND_IMAGES)
     choices = read_table(folder / "choices" / "choices.parquet", CHOICES)
     models = read_json(folder / "choices" / "choices.json")["models"]
     # The analysis has the fraction of ties among n answers, of which the page shows the number.
-    tie_fractions = shown.rows_of(analysis, TIED, usual=False)
+    tie_fractions = compun_view.rows_of(analysis, TIED, usual=False)
     ties = (tie_fractions["value"] * tie_fractions["n"]).round()
     # Relative to the page, which lies in the results folder.
     image_folder = f"{layout.dataset}/compun/images"
     figures = {}
-    for name in shown.COMPUN_FIGURES:
+    for name in compun_view.COMPUN_FIGURES:
         figures[name] = show_figures([layout.figure(f"compun_{name}")])[0]
     context = {
         "judged": choices["compound"].nunique(),
@@ -34,13 +34,13 @@ def section(layout: Layout) -> PageSection:
         "answers": len(choices),
         "drawn": (folder / "drawn" / "list.csv").is_file(),
         "images": max(model["images"] for model in models),
-        "accuracy": shown.accuracy_lines(analysis),
-        "differences": shown.difference_lines(analysis),
+        "accuracy": compun_view.accuracy_lines(analysis),
+        "differences": compun_view.difference_lines(analysis),
         # Lists of compounds need not name kinds.
         "has_kinds": bool(compounds["kind"].notna().any()),
         "alpha": ALPHA,
-        "paper_compounds": published.PAPER_COMPOUNDS,
-        "shown": shown.shown_compounds(choices, images, compounds, image_folder),
+        "paper_compounds": published_results.PAPER_COMPOUNDS,
+        "shown": compun_view.shown_compounds(choices, images, compounds, image_folder),
         "figures": figures,
     }
     return PageSection("Compound nouns", "compun_section.html.j2", context)

@@ -13,9 +13,9 @@ from compclip.core.errors import require
 from compclip.core.identity.digests import sha256
 from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SWAPPED
 from compclip.human.config import Sampling
-from compclip.human.entries import entries_of, make_trials, other_captions
 from compclip.human.sample_tasks import sample_tasks
 from compclip.human.study import check_counts
+from compclip.human.task_entries import entries_of, make_trials, other_captions
 from workflow_scripts.human.study import read_scores, write_study
 from workflow_scripts.job import Job, run_script
 

@@ -15,8 +15,8 @@ from compclip.core.identity.cache import key
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SCORES, TESTS
-from compclip.human.pictures import encode_picture
 from compclip.human.study import Page, Picture, project_tasks, task_table
+from compclip.human.task_pictures import encode_picture
 from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
 from compclip.plot.page import render
 from workflow_scripts.job import Job

@@ -12,7 +12,12 @@ from compclip.core.artifacts.parquet import read_frame, read_table
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
-from compclip.judge.train_judge import GPUS_SETTING, describe_training, find_material, train_judge
+from compclip.judge.train_judge import (
+    GPUS_SETTING,
+    describe_training,
+    find_training_data,
+    train_judge,
+)
 from workflow_scripts.job import Job, run_script
 
 
@@ -25,7 +30,7 @@ def main(job: Job) -> None:
     # Each process of a group trains on a GPU of its own.
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
-        material = find_material(
+        material = find_training_data(
             read_table(read.captions, CAPTIONS),
             read_table(read.images, IMAGES),
             [read_table(file, SPLIT) for file in read.splits],

@@ -11,9 +11,9 @@ from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.tables import IMAGES
 from compclip.release.config import ReleaseConfig
+from compclip.release.file_models import Contents, ReleasedComposition, ReleasedJudge
 from compclip.release.make_release import make_release
-from compclip.release.models import Contents, ReleasedComposition, ReleasedJudge
-from compclip.release.released import package_version
+from compclip.release.open_release import package_version
 from compclip.score.adjust import choose_adjustment
 from compclip.score.choices import Adjustment
 from compclip.score.config import Scoring

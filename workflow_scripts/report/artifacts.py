@@ -11,8 +11,8 @@ from compclip.core.artifacts.parquet import Images, read_table
 from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.plot.examples import GeneratedImages, of_all_judges
+from compclip.report.scored import read_score_folder
 from compclip.report.summary import Results, Summary, summarize
-from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout

@@ -7,7 +7,7 @@ from compclip.core.log import log
 from compclip.core.tables import MEASUREMENTS
 from compclip.plot.drawing import save, style
 from compclip.report.draw_scores import draw_composed, draw_loss, draw_pairs, draw_scores
-from compclip.report.rows import of_composition
+from compclip.report.rows import select_composition
 from workflow_scripts.job import Job, run_script
 
 
@@ -17,9 +17,9 @@ def main(job: Job) -> None:
     names = (job.params.dataset, job.wildcards.composition)
     # The tables have the rows of all compositions.
     all_scores = read_table(job.input.scores, MEASUREMENTS)
-    scores = of_composition(all_scores, *names)
+    scores = select_composition(all_scores, *names)
     all_pairs = pd.read_csv(job.input.by_pair)
-    pairs = of_composition(all_pairs, *names)
+    pairs = select_composition(all_pairs, *names)
     trainings = [pd.read_csv(judge / "log.csv") for judge in job.input.judges]
     with style():
         composed = draw_composed(scores, seed)

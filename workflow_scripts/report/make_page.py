@@ -19,7 +19,7 @@ from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWA
 from compclip.plot.examples import ShownExample, choose_examples
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
-from compclip.report.rows import of_composition
+from compclip.report.rows import select_composition
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.inputs import BLOCK
 from workflow_scripts.job import Job, run_script
@@ -102,8 +102,8 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     names = (layout.dataset, layout.composition)
     # The tables have the rows of all compositions.
     all_scores, all_comparisons = rows
-    scores = of_composition(all_scores, *names)
-    comparisons = of_composition(all_comparisons, *names)
+    scores = select_composition(all_scores, *names)
+    comparisons = select_composition(all_comparisons, *names)
     swapped, unseen = examples(layout, params)
     # The first figure is embedded, so that the page file alone shows the result.
     first_file, *more_files = map(layout.figure, SCORE_FIGURES)

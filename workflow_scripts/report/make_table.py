@@ -21,9 +21,9 @@ from compclip.report.make_table import (
     metrics,
     paper_table,
 )
-from compclip.report.rows import of_composition
+from compclip.report.rows import select_composition
+from compclip.report.scored import Scored, all_scores, read_score_folder, scores_of
 from compclip.report.summary import latex, table_markdown
-from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
 from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
@@ -78,8 +78,8 @@ def main(job: Job) -> None:
     summaries = {}
     main_scores = {}
     for layout in compositions:
-        scores = of_composition(tables.scores, layout.dataset, layout.composition)
-        comparisons = of_composition(tables.comparisons, layout.dataset, layout.composition)
+        scores = select_composition(tables.scores, layout.dataset, layout.composition)
+        comparisons = select_composition(tables.comparisons, layout.dataset, layout.composition)
         summaries[layout.composition] = read_summary(layout, (scores, comparisons), params)
         main_scores[layout.composition] = metrics(scores)
     write_json({params.dataset: main_scores}, job.output.metrics)

@@ -24,7 +24,7 @@ from compclip.score.measure_bias import BiasEntries, bias_entries, measure_bias
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
-from workflow_scripts.score.scores import (
+from workflow_scripts.score.generator_scores import (
     Inputs,
     JudgedSets,
     read_generators,
@@ -63,14 +63,16 @@ def judge_files(job: Job) -> Iterator[JudgeFiles]:
 def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     """Read the entries that the judges' bias is measured on."""
     manifests = dict(zip(job.params.serves, job.input.manifests, strict=True))
-    as_asked = job.params.as_asked
+    faithful_generator = job.params.faithful_generator
     return bias_entries(
         inputs.tables["captions"],
         inputs.images,
         **read_tables(job, "pairs", "ranking"),
         heldout=read_heldout(job.input.heldout),
         prompts=inputs.tables["prompts"],
-        manifest=read_table(manifests[as_asked], MANIFEST) if as_asked else None,
+        manifest=read_table(manifests[faithful_generator], MANIFEST)
+        if faithful_generator
+        else None,
     )
 
 

@@ -4,7 +4,7 @@ from compclip.core.artifacts.parquet import read_frame
 from compclip.core.tables import ORACLE
 from compclip.score.score_oracle import Oracle, score_oracle
 from workflow_scripts.job import Job, run_script
-from workflow_scripts.score.scores import (
+from workflow_scripts.score.generator_scores import (
     JudgedSets,
     read_generators,
     read_inputs,

@@ -6,7 +6,7 @@ from compclip.core.artifacts.files import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs
-from compclip.specs.shown import read_intrinsic
+from compclip.specs.specs_view import read_intrinsic
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.specs.section import section

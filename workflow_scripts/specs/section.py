@@ -7,7 +7,7 @@ import pandas as pd
 from compclip.core.artifacts.files import read_json
 from compclip.plot.page import PageSection, show_figures
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.shown import measure_lines
+from compclip.specs.specs_view import measure_lines
 from workflow_scripts.layout import Layout
 
 

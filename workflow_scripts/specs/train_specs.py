@@ -10,7 +10,7 @@ import torch
 from compclip.clip.device import check_precision, find_device, is_gpu, settle
 from compclip.clip.model import Judge, judge_hash, read_judge
 from compclip.clip.pixels import Preprocess
-from compclip.clip.tokens import say_cut
+from compclip.clip.tokens import report_truncated
 from compclip.core.artifacts.files import write_text
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.identity.cache import key
@@ -64,7 +64,7 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
         return
     captions_read = len(rows) * settings.accumulation * settings.batch * group.count
     truncated = sum(row["truncated"] for row in rows)
-    say_cut(truncated, captions_read)
+    report_truncated(truncated, captions_read)
     without_negative = sum(row["without_negative"] for row in rows)
     if without_negative:
         log.warning(

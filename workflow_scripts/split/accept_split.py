@@ -7,7 +7,7 @@ remain.
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.split.audit import in_words
+from compclip.split.audit import describe_violation
 from workflow_scripts.job import Job, run_script
 
 
@@ -18,7 +18,8 @@ def main(job: Job) -> None:
     count = int(audit["counts"]["violations"])
     if violations:
         first = violations[0]
-        fault = f"{count} audit violations, listed in {job.input.audit} (first: {in_words(first)})"
+        description = describe_violation(first)
+        fault = f"{count} audit violations, listed in {job.input.audit} (first: {description})"
         remedy = "set split.on_violation to warn to use this split nevertheless"
         # The faults of a published split cannot be fixed here.
         if not job.params.is_published:

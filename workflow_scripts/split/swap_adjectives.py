@@ -16,7 +16,7 @@ from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.reading.published_files import read_data
 from compclip.core.tables import OFFERS, SPLIT, SWAPPED
 from compclip.split.composition import Lexicons, Stream
-from compclip.split.published import take_swaps
+from compclip.split.published_split import take_swaps
 from compclip.split.swap_adjectives import (
     Offers,
     choose_swaps,

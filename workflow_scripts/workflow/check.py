@@ -40,7 +40,7 @@ from compclip.core.reading.pictures import SUFFIXES
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
 from compclip.core.tables import PROMPTS
-from compclip.dataset.download import FilePlace
+from compclip.dataset.download import FileLocation
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
@@ -332,7 +332,7 @@ def _check_files(config: Config, findings: Findings) -> None:
             findings.exists("split.published.split", published.file("split", composition))
             findings.exists("split.published.data", published.file("data", composition))
     # Weights from an address are downloaded by the step.
-    if config.score.fid and not FilePlace(config.score.fid.weights).is_remote:
+    if config.score.fid and not FileLocation(config.score.fid.weights).is_remote:
         findings.exists("score.fid.weights", config.score.fid.weights)
     for path in config.human.answers if config.human else ():
         findings.exists("human.answers", path)

@@ -225,7 +225,7 @@ class ScorePlan:
         }
         faithful = [name for name, entry in run.generators.items() if entry.kind == "faithful"]
         # The first generator that draws what is asked; the bias check also measures on it.
-        self.as_asked = faithful[0] if faithful else None
+        self.faithful_generator = faithful[0] if faithful else None
         # The bias check of each judge for a composition, and for all of them.
         names = [f"bias/{judge}.json" for judge in run.judges]
         self.bias_checks_of_composition = [f"{run.in_composition}/{name}" for name in names]

@@ -21,19 +21,19 @@ from pydantic import Field
 
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
-from compclip.dataset.download import FilePlace, google_drive
-from compclip.dataset.reed import WHERE, ArchiveLayout, Photographs, ReedFiles, take_images
+from compclip.dataset.download import FileLocation, google_drive
+from compclip.dataset.reed_captions import WHERE, ArchiveLayout, Photographs, ReedFiles, take_images
 from compclip.dataset.source import BOX, Loaded, named
 
 IMAGES_FILE = "CUB_200_2011.tgz"
 CAPTIONS_FILE = "cvpr2016_cub.tar.gz"
 PUBLISHED_FILES = {
-    IMAGES_FILE: FilePlace(
+    IMAGES_FILE: FileLocation(
         "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
         # from TensorFlow Datasets
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
-    CAPTIONS_FILE: FilePlace(
+    CAPTIONS_FILE: FileLocation(
         google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ")
     ),
 }

@@ -14,8 +14,8 @@ from scipy.io import loadmat
 
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
-from compclip.dataset.download import FilePlace, google_drive
-from compclip.dataset.reed import (
+from compclip.dataset.download import FileLocation, google_drive
+from compclip.dataset.reed_captions import (
     SHA256,
     WHERE,
     ArchiveLayout,
@@ -31,14 +31,14 @@ CAPTIONS_FILE = "cvpr2016_flowers.tar.gz"
 OXFORD = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102"
 PUBLISHED_FILES = {
     # The digests are from TensorFlow Datasets.
-    IMAGES_FILE: FilePlace(
+    IMAGES_FILE: FileLocation(
         f"{OXFORD}/{IMAGES_FILE}",
         "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246",
     ),
-    LABELS: FilePlace(
+    LABELS: FileLocation(
         f"{OXFORD}/{LABELS}", "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"
     ),
-    CAPTIONS_FILE: FilePlace(
+    CAPTIONS_FILE: FileLocation(
         google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w")
     ),
 }

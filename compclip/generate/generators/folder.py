@@ -31,7 +31,7 @@ from compclip.core.reading.records import read_records
 from compclip.core.settings.section import Section
 from compclip.dataset.load_dataset import warn
 from compclip.dataset.source import named, named_differences
-from compclip.generate.generator import KEYS, Context, Generated
+from compclip.generate.generator import PROMPT_KEYS, Context, Generated
 from compclip.generate.write_manifest import MANIFEST_NAME
 
 ABOUT = "images from a folder"
@@ -143,7 +143,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     has_texts = (folder / MANIFEST_NAME).is_file()
     summary["texts_checked"] = len(chosen) if has_texts else 0
     summary |= named_differences(differing)
-    return Generated(prompts[KEYS].assign(path=paths, status=statuses), summary=summary)
+    return Generated(prompts[PROMPT_KEYS].assign(path=paths, status=statuses), summary=summary)
 
 
 def preview(settings: Settings, prompts: pd.DataFrame) -> str:

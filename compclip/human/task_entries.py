@@ -8,7 +8,7 @@ from compclip.core.artifacts.heldout import pair_names
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
 from compclip.human.tasks import PROMPT_COLUMNS
-from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
+from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption, of_one_noun
 
 # A held-out pair in a caption, and the same caption with one wrong adjective.
 TRIAL = ["image_id", "caption_id", "adjective", "noun", "wrong", "text", "wrong_text"]
@@ -44,7 +44,7 @@ def make_trials(
             wrong = str(generator.choice(candidates))
             # Two readings may find the same pair.
             distinct = {m.start: m for m in target}
-            change = Candidate.of(noun, wrong, tuple(distinct.values()))
+            change = SwapOption.of(noun, wrong, tuple(distinct.values()))
             changed, _ = apply(text, [change])
             rows.append((image, caption, adjective, noun, wrong, text, changed))
     return pd.DataFrame(rows, columns=TRIAL)

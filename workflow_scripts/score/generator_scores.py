@@ -17,7 +17,7 @@ from compclip.core.log import log
 from compclip.core.tables import MANIFEST, ORACLE, SCORES
 from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
-from compclip.score.scores import Rules, SetScores
+from compclip.score.score_table import Rules, SetScores
 from compclip.split.judged import judged_images
 from compclip.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables

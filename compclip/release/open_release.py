@@ -31,7 +31,7 @@ from compclip.core.identity.code import PACKAGE, ROOT
 from compclip.core.identity.digests import sha256
 from compclip.divergence.results import read_divergences
 from compclip.release.check import RELEASE_FILE, check_files, check_release
-from compclip.release.models import (
+from compclip.release.file_models import (
     CONTROLS,
     DOWNLOAD,
     AdjustmentFile,
@@ -42,11 +42,11 @@ from compclip.release.models import (
     VariantsFile,
     read_strictly,
 )
-from compclip.report.table import Scored, all_scores, scores_of
+from compclip.report.scored import Scored, all_scores, scores_of
 from compclip.score.bias import BiasCheck
 from compclip.score.choices import Adjustment
 from compclip.score.entries import set_names
-from compclip.score.scores import Rules, adjective_summary
+from compclip.score.score_table import Rules, adjective_summary
 from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
 
@@ -77,7 +77,7 @@ class SummaryKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReleasePart:
+class ReleasedTables:
     """One composition of a release, with its tables."""
 
     name: str
@@ -282,13 +282,13 @@ class Release:
         return class_names(self.captions)
 
     @cached_property
-    def parts(self) -> dict[str, ReleasePart]:
+    def parts(self) -> dict[str, ReleasedTables]:
         return {
-            name: ReleasePart(name, self, contents)
+            name: ReleasedTables(name, self, contents)
             for name, contents in self.contents.compositions.items()
         }
 
-    def part(self, composition: str) -> ReleasePart:
+    def part(self, composition: str) -> ReleasedTables:
         """Return one composition; UserError if the release does not have it."""
         fault = f"no composition {composition!r}"
         remedy = f"choose one of {', '.join(self.parts)}"

@@ -20,7 +20,7 @@ from compclip.core.identity.digests import sha256 as sha256_of
 from compclip.core.log import log
 from compclip.core.settings.section import Section
 from compclip.dataset.archive import contents, unpack
-from compclip.dataset.download import FilePlace, fetch, place_of
+from compclip.dataset.download import FileLocation, fetch, place_of
 from compclip.dataset.source import spread_over_classes
 
 WHERE = "name below root, or an address"
@@ -46,9 +46,9 @@ class ReedFiles(Section):
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: any")
 
-    published: ClassVar[Mapping[str, FilePlace]] = {}
+    published: ClassVar[Mapping[str, FileLocation]] = {}
 
-    def places(self) -> dict[str, FilePlace]:
+    def places(self) -> dict[str, FileLocation]:
         """Return the location of each file, without ``images`` if only captions are used."""
         locations = {}
         for key in ("captions", "labels", "images"):

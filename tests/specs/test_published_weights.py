@@ -13,9 +13,9 @@ from safetensors.torch import save_file
 from compclip.clip.model import Judge, construct, load_judge
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.clip.tokens import get_tokenizer
-from compclip.specs import released
-from compclip.specs.measure import specs_score
-from compclip.specs.released import Released, check_output, read_released
+from compclip.specs import published_weights
+from compclip.specs.published_weights import Released, check_output, read_released
+from compclip.specs.specs_score import specs_score
 from tests.specs.evaluated import refused
 
 CFG = {
@@ -79,7 +79,7 @@ def test_positions_as_long_clip_adds_them_or_of_one_table(
         torch.testing.assert_close(model.encode_text(ids), expected)
     # OpenAI's files have one table of 77 positions and three numbers.
     del state["positional_embedding_res"]
-    state |= {name: torch.tensor(1) for name in released.NOT_WEIGHTS}
+    state |= {name: torch.tensor(1) for name in published_weights.NOT_WEIGHTS}
     state["positional_embedding"] = state["positional_embedding"][:77]
     cfg, tensors = read_released(saved(state, tmp_path / "clip.pt"))
     assert cfg["text_cfg"]["context_length"] == 77
@@ -88,7 +88,7 @@ def test_positions_as_long_clip_adds_them_or_of_one_table(
 
 def test_a_judges_folder_overwrites_nothing(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     checkpoint = saved(state, tmp_path / "spec.pt")
-    released.main(Released(checkpoint=checkpoint, output=tmp_path / "judge"))
+    published_weights.main(Released(checkpoint=checkpoint, output=tmp_path / "judge"))
     judge = load_judge(tmp_path / "judge", 1, "cpu")
     assert judge.name == "spec" and judge.tokenizer.context_length == 248
     assert judge.preprocess.cfg["mean"] == [0.48145466, 0.4578275, 0.40821073]

@@ -49,7 +49,7 @@ class Rules:
             seed=self.seed,
         )
 
-    def cut(self, pairs: Sequence[str]) -> balance.Cut:
+    def cut(self, pairs: Sequence[str]) -> balance.Cap:
         """Return how dominant swapped pairs are reduced."""
         settings = self.scoring.balance
         return balance.cut_dominant(pairs, settings.dominant_of(self.composition), settings.ratio)
@@ -182,7 +182,7 @@ def set_summary(
     numbered: Numbered,
     table: pd.DataFrame,
     rows: np.ndarray,
-    cut: balance.Cut | None,
+    cut: balance.Cap | None,
     prompts: str,
 ) -> dict[str, Any]:
     """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.compun import published
+from compclip.compun import published_results
 from compclip.compun.analyze_choices import MINUS, RANKED_FIRST, RIGHT
 from compclip.compun.prompts import captions_of, usual_prompts
 from compclip.core.seeds import rng
@@ -77,12 +77,16 @@ def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
         right = fraction_cell(row, bold=True)
         cells = [right, first.get((row.model, row.prompt)), count_cell(row)]
         lines.append(Line(row_name(row.model, row.prompt), cells))
-    for model, prompt, value in published.TABLE_1:
+    for model, prompt, value in published_results.TABLE_1:
         ranked = None
         if (model, prompt) == ("CLIP", "template"):  # the only one that the paper ranks
-            ranked = TableCell(percent(published.PAPER_FIRST))
+            ranked = TableCell(percent(published_results.PAPER_FIRST))
         # The paper has two decimals.
-        cells = [TableCell(percent(value, 2)), ranked, TableCell(f"{published.PAPER_COMPOUNDS}")]
+        cells = [
+            TableCell(percent(value, 2)),
+            ranked,
+            TableCell(f"{published_results.PAPER_COMPOUNDS}"),
+        ]
         lines.append(Line(f"the paper: {row_name(model, prompt)}", cells))
     return lines
 
