@@ -41,7 +41,7 @@ if plan.generators:
             **plan.score.params,
             **plan.score.encoding_params,
             code=code("score.score_images"),
-            serves=plan.score.served_splits,
+            splits_by_generator=plan.score.served_splits,
             judges=plan.judges,
             faithful_generator=plan.score.faithful_generator,
             max_bias=undecisive(plan.config.score.max_bias),
@@ -70,7 +70,7 @@ if plan.score.oracle_generators:
         params:
             **plan.score.params,
             code=code("score.score_oracle"),
-            serves=plan.score.oracle_splits,
+            splits_by_generator=plan.score.oracle_splits,
         script:
             "../workflow_scripts/score/score_oracle.py"
 

@@ -183,7 +183,7 @@ def make_job(
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
     params = {
         "scoring": Scoring.model_validate(scoring).model_dump(),
-        "serves": dict.fromkeys(generators, tables.TESTS),
+        "splits_by_generator": dict.fromkeys(generators, tables.TESTS),
         "results": results,
         "dataset": "d",
         "prompts": "pairs",

@@ -60,23 +60,25 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
     return {name: read_json(layout.fid(name))["splits"] for name in params.fid}
 
 
-def read_summary(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Summary:
-    """Return a composition's results for readers. ``rows``: its rows of scores.parquet and
+def read_summary(
+    layout: Layout, scores: pd.DataFrame, comparisons: pd.DataFrame, params: Any
+) -> Summary:
+    """Return a composition's results for readers, from its rows of scores.parquet and
     comparisons.csv.
     """
     summaries = []
     unchecked = []
     for name in params.generators:
-        scores = layout.scores(name, params.judges[0])
-        summaries.append(read_json(scores / "summary.json"))
+        score_folder = layout.scores(name, params.judges[0])
+        summaries.append(read_json(score_folder / "summary.json"))
         generated = read_json(layout.generated(name) / "summary.json")
         # Only a folder of images may lack the texts that its images were made from.
         if generated["kind"] == "folder" and not generated["texts_checked"]:
             unchecked.append(name)
     results = Results(
         title=f"{layout.dataset}, {layout.composition}",
-        scores=rows[0],
-        comparisons=rows[1],
+        scores=scores,
+        comparisons=comparisons,
         anchors=params.anchors,
         summaries=summaries,
         divergence=read_divergences(layout.place),

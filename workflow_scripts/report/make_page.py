@@ -112,7 +112,7 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
     judge = judge_section(layout, params.judges, params.max_bias)
-    summary = artifacts.read_summary(layout, (scores, comparisons), params)
+    summary = artifacts.read_summary(layout, scores, comparisons, params)
     groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
     return context | {
         # A pretrained judge may be used unchanged.

@@ -31,7 +31,13 @@ from workflow_scripts.report.artifacts import layouts, read_fids, read_summary
 
 
 def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
-    """Yield the scores of a composition by generator. ``classes``: the class of each image."""
+    """Yield the scores of a composition by generator, of each judge, of their mean and of the
+    oracle.
+
+    Args:
+        classes: the class (species) of each image, which intervals resample as one.
+    """
+    # Only swaps to an adjective that excludes the original one count in what is composed.
     swapped = read_frame(layout.place / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
     ranking = read_table(layout.place / "ranking.parquet", RANKING)
     matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
@@ -57,7 +63,7 @@ def read_measurements(layout: Layout, params: Any, classes: pd.Series) -> Compos
 
 
 def write_rows(tables: Tables, output: Any) -> None:
-    """Write all rows, as data."""
+    """Write all rows, as data: scores, comparisons, what is composed by pair, the paper's table."""
     scores = tables.scores
     write_table(scores, output.scores, MEASUREMENTS)
     # A CSV file has no metadata, so each row names the version of its columns.
@@ -71,7 +77,7 @@ def main(job: Job) -> None:
     params = job.params
     compositions = layouts(job)
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
-    # A generator, so that the entries of one composition are in memory at a time.
+    # Read when their rows are made, so that one composition's entries are in memory at a time.
     measurements = (read_measurements(layout, params, classes) for layout in compositions)
     tables = make_table(measurements, params.anchors, params.controls, params.chunks)
     write_rows(tables, job.output)
@@ -80,7 +86,7 @@ def main(job: Job) -> None:
     for layout in compositions:
         scores = select_composition(tables.scores, layout.dataset, layout.composition)
         comparisons = select_composition(tables.comparisons, layout.dataset, layout.composition)
-        summaries[layout.composition] = read_summary(layout, (scores, comparisons), params)
+        summaries[layout.composition] = read_summary(layout, scores, comparisons, params)
         main_scores[layout.composition] = metrics(scores)
     write_json({params.dataset: main_scores}, job.output.metrics)
     write_text(latex(summaries.values()), job.output.tex)

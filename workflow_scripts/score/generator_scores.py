@@ -79,7 +79,7 @@ def read_inputs(job: Job) -> Inputs:
         images=read["images"],
         variants=read["variants"],
         # The adjustment of similarities is chosen on seen prompts.
-        served={"test_seen"}.union(*params.serves.values()),
+        served={"test_seen"}.union(*params.splits_by_generator.values()),
         rules=rules,
         settings=settings_of(rules, judged, params.train_on),
     )
@@ -100,8 +100,8 @@ def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, 
 
 def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
     """Yield the name and the sets of each generator, one at a time in memory."""
-    serves = job.params.serves
-    generators = zip(serves.items(), job.input.manifests, strict=True)
+    splits_by_generator = job.params.splits_by_generator
+    generators = zip(splits_by_generator.items(), job.input.manifests, strict=True)
     for number, ((name, splits), file) in enumerate(generators, 1):
         started = time.monotonic()
         manifest = read_table(file, MANIFEST)
@@ -109,7 +109,7 @@ def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntryS
         yield name, entry_sets(splits, distractors, manifest=manifest, **inputs.tables)
         # By now, the caller has scored and written them.
         seconds = time.monotonic() - started
-        log.info("generator %d of %d, %s: %.0f s", number, len(serves), name, seconds)
+        log.info("generator %d of %d, %s: %.0f s", number, len(splits_by_generator), name, seconds)
 
 
 def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:

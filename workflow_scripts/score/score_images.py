@@ -62,17 +62,17 @@ def judge_files(job: Job) -> Iterator[JudgeFiles]:
 
 def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     """Read the entries that the judges' bias is measured on."""
-    manifests = dict(zip(job.params.serves, job.input.manifests, strict=True))
-    faithful_generator = job.params.faithful_generator
+    manifests = dict(zip(job.params.splits_by_generator, job.input.manifests, strict=True))
+    # Its images show what is asked, swapped captions too, so what judges miss there is their bias.
+    faithful = job.params.faithful_generator
+    drawn_as_asked = read_table(manifests[faithful], MANIFEST) if faithful else None
     return bias_entries(
         inputs.tables["captions"],
         inputs.images,
         **read_tables(job, "pairs", "ranking"),
         heldout=read_heldout(job.input.heldout),
         prompts=inputs.tables["prompts"],
-        manifest=read_table(manifests[faithful_generator], MANIFEST)
-        if faithful_generator
-        else None,
+        manifest=drawn_as_asked,
     )
 
 
@@ -88,14 +88,17 @@ def score_by_judge(
     results = Path(job.params.results)
     variants = inputs.variants
     captions = inputs.captions
-    texts = embed_once(embedder, captions + variants["text"].tolist())
+    embed_texts = embed_once(embedder, captions + variants["text"].tolist())
     truncated = find_truncated(embedder.judge, captions)
 
-    def images(paths: Sequence[str]) -> np.ndarray:
+    def embed_images(paths: Sequence[str]) -> np.ndarray:
+        # Paths are relative to the results folder; photographs are cut to the box of their bird.
         return embedder.images(items_of(paths, inputs.images, results), digests)
 
     prompts = inputs.tables["prompts"]
-    adjustment = choose_adjustment(prompts, inputs.images, variants, texts, images, job.params.seed)
+    adjustment = choose_adjustment(
+        prompts, inputs.images, variants, embed_texts, embed_images, job.params.seed
+    )
     multiple = adjustment and adjustment.multiple
     log.info(
         "adjusted adjective accuracy: similarity minus %s times that with reference images",
@@ -105,19 +108,22 @@ def score_by_judge(
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
     generators = read_generators(job, inputs)
     for (name, sets), folder in zip(generators, files.scores, strict=True):
-        scores = score_images(sets, inputs.rules, variants, texts, images, adjustment)
+        scores = score_images(sets, inputs.rules, variants, embed_texts, embed_images, adjustment)
         used = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    return composition | judge | measure_bias(texts, images, adjustment, variants, entries)
+    return (
+        composition | judge | measure_bias(embed_texts, embed_images, adjustment, variants, entries)
+    )
 
 
 def main(job: Job) -> None:
     params = job.params
     inputs = read_inputs(job)
     entries = read_bias_entries(job, inputs)
-    # There are no files in the run if the images are the user's.
+    # By path, of the data set's images and of generated ones. There is no folder of the former in
+    # the run if they are the user's.
     digests = file_digests(filter(None, [job.input.files, *job.input.made]))
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
