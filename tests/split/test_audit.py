@@ -471,7 +471,7 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     empty = {"swapped": empty_table(SWAPPED), "pairs": empty_table(PAIRS)}
     write_tables(tmp_path, captions=captions, splits=splits, **empty)
     write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
-    write_json({}, tmp_path / "splits.json")
+    write_json({"excluded_images": {}}, tmp_path / "splits.json")
     (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
     run("audit", tmp_path, nouns=None)
     with pytest.raises(
