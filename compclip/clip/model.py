@@ -383,7 +383,7 @@ def read_judge(folder: str | Path) -> SavedJudge:
     """
     folder = Path(folder)
     file = folder / JUDGE_MODEL
-    remedy = "make one with stage judge, stage specs or compclip.specs.published_weights"
+    remedy = "make one with stage judge, stage specs or compclip specs-released"
     require(file.is_file(), folder, "not a judge's folder", remedy)
     # A judge may be a stranger's, and transformers would run code in a tokenizer's folder.
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None

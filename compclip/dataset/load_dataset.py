@@ -57,6 +57,9 @@ def check_captions(
     faults = (control, duplicate, two_classes)
     visible = 0
     for (block,) in in_blocks(captions):
+        missing = [name for name in CAPTIONS.columns if name not in block]
+        remedy = f"return captions with {', '.join(CAPTIONS.columns)}; class_id may be null"
+        require(not missing, source, f"captions without {', '.join(missing)}", remedy)
         # Ids become names of files.
         for image_id in block["image_id"].unique():
             safe_id(image_id)

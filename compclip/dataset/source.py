@@ -23,6 +23,7 @@ class Loaded:
     """The result of a source's ``load``; captions that are not in memory come in blocks of whole
     images, ascending.
 
+    ``captions`` has image_id, caption_id (from 0 for each image), class_id (null: none) and text.
     ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes,
     bbox_x, bbox_y, bbox_w and bbox_h in pixels as the file stores them; where EXIF turns the image,
     the box is turned with it.

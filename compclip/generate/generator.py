@@ -69,6 +69,8 @@ class Kind(plugins.Interface):
     )
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
+    # whether its images are those of the data set, unchanged, whose scenes may be known
+    REAL_IMAGES: bool = False
     MODEL: bool = False  # whether it runs a torch model
     TRAINING_DATA: TrainingData = "split"  # what it was trained on, unless the config says
     # (settings, cache): of the user's files that it reads, by core.identity.fingerprint, whose

@@ -28,9 +28,9 @@ class Score(Command):
 
     The table has the columns image (a path relative to the table) and text; other columns are kept.
     The output has three more columns: specs, cosine (of the embeddings, from which the score is
-    computed) and status: ok, cut (scored, but the text was truncated to the length that the judge
-    reads), or why there is no score. Each distinct image and text is encoded once and cached. The
-    exit code is 1 if any pair has no score.
+    computed) and status: ok, truncated (scored, but the text is longer than the judge reads), or
+    why there is no score. Each distinct image and text is encoded once and cached. The exit code is
+    1 if any pair has no score.
     """
 
     pairs: Path = Field(description="CSV with the columns image and text")

@@ -24,6 +24,7 @@ from compclip.generate.generate_images import generate_images
 from compclip.generate.generator import Context, Kind, load_kind
 from workflow_scripts.workflow.check import check_config
 from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.plan import RunPlan
 
 DOC = ROOT / "docs" / "generators.md"
 GENERATOR = """
@@ -112,6 +113,13 @@ def test_a_faulty_generator_kind_is_refused(write: Write, line: str, error: str)
     assert f"compclip.generate.generators.mine: {error}" in str(raised.value) and "\n" not in str(
         raised.value
     )
+
+
+def test_new_images_of_a_kind_have_no_known_scene(write: Write) -> None:
+    # By default a kind reads the images, as photographs does, but draws others.
+    name = write(generators, GENERATOR)
+    plan = RunPlan(load_config({"generate": {"generators": ["photographs", name]}}))
+    assert plan.score.oracle_generators == ["photographs"]
 
 
 SOURCE_FAULTS = [

@@ -260,6 +260,12 @@ def test_blocks_of_any_size_give_the_same_bytes(
     )
 
 
+def test_captions_of_a_source_without_a_column_are_refused() -> None:
+    table = captions(("a", 0, "x")).drop(columns="class_id")
+    with pytest.raises(UserError, match="mine: captions without class_id; return captions with"):
+        [*check_captions(table, "mine", [], {})]
+
+
 def test_faults_are_counted_over_all_blocks() -> None:
     blocks = (captions((image, 0, "x"), (image, 0, "y")) for image in ("a", "b"))
     with pytest.raises(

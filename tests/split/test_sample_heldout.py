@@ -158,3 +158,7 @@ def test_notes_say_how_the_pairs_were_chosen(changes: dict, note: str) -> None:
         "seed": 0,
     }
     assert note in heldout_note(draw | changes)
+    # The key of earlier versions.
+    old = {"prefer" if key == "prefer_swappable" else key: draw[key] for key in draw}
+    with pytest.raises(UserError, match="made by an earlier compclip"):
+        heldout_note(old)

@@ -18,7 +18,7 @@ from compclip.core.errors import UserError
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import Section, sections_in, types_in
 from tests.conftest import ROOT
-from workflow_scripts.workflow.config import Config, load_config, read_config
+from workflow_scripts.workflow.config import Config, load_config, read_config, runs_of
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_config_says_only_what_differs_from_its_base(
     ("base", "message"),
     [
         ("third.yaml", "third.yaml: base: second.yaml is its own base"),
-        ("nowhere.yaml", "nowhere.yaml: no such config file"),
+        ("nowhere.yaml", "first.yaml: base: .*nowhere.yaml: no such config file"),
         ("fourth.yaml", "fourth.yaml: .*expected keys and values"),
         ("3", "base: Input should be a valid string, got 3"),
     ],
@@ -365,6 +365,40 @@ def test_a_faulty_base_is_named(
     with pytest.raises(UserError, match=message) as error:
         read_config(Path("third.yaml"))
     assert "\n" not in str(error.value)
+
+
+def test_results_and_release_of_a_base_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path,
+        first="{results: results/first, seed: 2, release: {name: first, license: mit}}",
+        second="base: first.yaml",
+    )
+    config = read_config(Path("second.yaml"))
+    assert (config.results, config.release.name, config.seed) == ("results", None, 2)
+
+
+def test_the_base_of_a_run_counts_like_its_own_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_configs(
+        tmp_path,
+        tiny="{judge: {epochs: 1}, results: results/tiny}",
+        file="{base: tiny.yaml, seed: 4}",
+        top="{judge: {epochs: 2}, seed: 3, runs: {a: {base: tiny.yaml}, b: file.yaml}}",
+        inner="{runs: {a: {base: inner.yaml}}}",
+    )
+    runs = runs_of(Path("top.yaml"))
+    assert {name: (run.judge.epochs, run.seed) for name, run in runs.items()} == {
+        "a": (1, 3),
+        "b": (1, 4),
+    }
+    assert runs["a"].results == "results/a"
+    with pytest.raises(UserError, match="runs.a: contains runs itself"):
+        read_config(Path("inner.yaml"))
 
 
 def test_a_base_of_the_checkout_is_found_from_any_folder(

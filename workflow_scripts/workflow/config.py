@@ -58,6 +58,8 @@ BRANCHES = {
 # tables that only drawn birds have, and those that generators may read with every source
 OF_SKETCHES = {"scenes", "facts"}
 COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
+# Keys that a config does not take from its base.
+NOT_INHERITED = {"results", "release"}
 # Sections whose files are inputs of rules, and what Snakemake takes for a wildcard in their paths.
 WITH_INPUTS = {"pairs", "judge", "specs", "compun", "human"}
 FREE_TEXTS: dict[str, Any] = {"human": {"consent"}, "compun": {"human": {"consent"}}}
@@ -94,7 +96,8 @@ class Config(Section):
     base: str | None = Field(
         None,
         min_length=1,
-        description="another config, which this one is laid over: it says only what differs",
+        description="another config, by its path here or in the checkout, which this one is laid "
+        "over: it says only what differs; results and release of the base do not count",
     )
     seed: Seed
     # Validated also if absent, so that its seeds are completed.
@@ -428,7 +431,10 @@ def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
         "braces in the checkout's folder are wildcards for Snakemake",
         "rename it",
     )
+    base = values.get("base")
     values = with_base(values, prefix)
+    if base:
+        prefix = f"{prefix} (base {base})"
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
@@ -493,6 +499,8 @@ def with_base(
 ) -> dict[str, Any]:
     """Return the values laid over those of their ``base``, which may have a base itself.
 
+    Not inherited are the folder of its results and what its release says of its maker.
+
     Args:
         values: content of a config.
         prefix: of errors.
@@ -509,8 +517,13 @@ def with_base(
     require(base not in within, key, f"{base} is its own base", "name another config")
     # Presets name a config of the checkout, wherever they are used.
     path = Path(base) if Path(base).exists() else ROOT / base
-    base_values = with_base(read_values(path), str(path), (*within, base))
-    return overlay(base_values, {name: value for name, value in values.items() if name != "base"})
+    try:
+        read = read_values(path)
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from error
+    base_values = with_base(read, str(path), (*within, base))
+    inherited = {name: value for name, value in base_values.items() if name not in NOT_INHERITED}
+    return overlay(inherited, {name: value for name, value in values.items() if name != "base"})
 
 
 def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict[str, Any]]:
@@ -532,6 +545,8 @@ def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict
         key = f"{prefix}: runs.{name}"
         # A run is a config file or its content.
         run = read_values(Path(content)) if isinstance(content, str) else content
+        # First over its base, so that this counts like the run's own keys.
+        run = with_base(run, key)
         if run.get("runs"):
             raise UserError(f"{key}: contains runs itself; list them in the top config instead")
         runs[name] = overlay({**shared, "results": f"{common_results}/{name}"}, run)

@@ -246,13 +246,11 @@ class ScorePlan:
         ]
 
     def _with_known_scenes(self, source: SourcePlan) -> list[str]:
-        """Return the generators that record their scenes, and those that show real sketches,
-        because they read only images.
-        """
+        """Return the generators that record their scenes, and those that show real sketches."""
         if not {"scenes", "facts"} <= source.tables.keys():
             return []
         kinds = self._run.kinds.items()
-        return [name for name, kind in kinds if kind.SCENES or kind.TABLES == ("images",)]
+        return [name for name, kind in kinds if kind.SCENES or kind.REAL_IMAGES]
 
     def served(self, wildcards: Wildcards) -> list[str]:
         return self.served_splits[wildcards.generator]

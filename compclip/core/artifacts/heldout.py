@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.artifacts.files import read_json
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, require
 
 FEW_PAIRS = 10  # fewer give wide intervals
 # Fraction, window and preference of the draw by the paper.
@@ -59,6 +59,8 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
         sources = {"published": "those of a published split", "config": "listed in the config"}
         by_division = "those that the division by divergence keeps from train"
         return f"{pairs} are {sources.get(heldout['source'], by_division)}."
+    fault = "made by an earlier compclip, which named its keys otherwise"
+    require("prefer_swappable" in heldout, "heldout.json", fault, "make the results again")
     low, high = heldout["window"]
     fraction = (
         f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"

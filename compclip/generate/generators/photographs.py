@@ -6,6 +6,7 @@ from compclip.generate.generator import Context, Generated, Settings, manifest
 
 ABOUT = "the real images of the captions"
 SPLITS = ("test_seen", "test_unseen")
+REAL_IMAGES = True
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:

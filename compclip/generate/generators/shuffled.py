@@ -7,6 +7,7 @@ from compclip.generate.generator import Context, Generated, Settings, manifest
 
 ABOUT = "real images of other captions"
 SPLITS = ("test_seen", "test_unseen")
+REAL_IMAGES = True
 
 
 def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
