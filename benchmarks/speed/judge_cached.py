@@ -97,9 +97,9 @@ def measure() -> dict[str, Any]:
     from compclip.clip.model import Judge, build
     from compclip.clip.pixels import Preprocess
     from compclip.clip.tokens import get_tokenizer, tokenize
-    from compclip.judge.feed import TrainingInputs, whole_captions
     from compclip.judge.parallel import ALONE
     from compclip.judge.training import Examples, choose_trainable, train
+    from compclip.judge.training_inputs import TrainingInputs, whole_captions
 
     device = find_device("auto")
     on_gpu = is_gpu(device)
@@ -155,12 +155,15 @@ def measure() -> dict[str, Any]:
             return run(examples, -(-steps * size.batch // n), kept)
 
         def cached() -> float:
-            feed = TrainingInputs(judge, config, folder / "cache", ALONE)
+            training_inputs = TrainingInputs(judge, config, folder / "cache", ALONE)
             examples = Examples(
-                feed.images(items, "images"), feed.captions(ids, "captions"), first, count
+                training_inputs.images(items, "images"),
+                training_inputs.captions(ids, "captions"),
+                first,
+                count,
             )
             run(examples, size.epochs, "ours")
-            feed.clear()
+            training_inputs.clear()
             return time.perf_counter()
 
         def timed(work: Callable[..., float], *arguments: Any) -> tuple[float, int]:

@@ -29,8 +29,8 @@ from compclip.clip.tokens import PAD, tokenize
 from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
 from compclip.dataset.sources import sketch
-from compclip.judge.feed import whole_captions
 from compclip.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, rate, train
+from compclip.judge.training_inputs import whole_captions
 from workflow_scripts.workflow.config import load_config
 
 IMAGES, ROUNDS = 1920, 7  # images of an epoch; measured epochs of each side

@@ -29,7 +29,6 @@ from compclip.core.identity.code import code_hash
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
-from compclip.judge.feed import Features, TrainingInputs
 from compclip.judge.parallel import Group, synchronise_norms
 from compclip.judge.training import (
     Evaluate,
@@ -39,6 +38,7 @@ from compclip.judge.training import (
     train,
     training_mode,
 )
+from compclip.judge.training_inputs import Features, TrainingInputs
 from compclip.split.judged import judge_images, judged_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
@@ -161,7 +161,7 @@ def find_training_data(
 
 
 def training_key(
-    material: TrainingData,
+    training_data: TrainingData,
     config: Training,
     seed: int,
     threads: int,
@@ -176,9 +176,9 @@ def training_key(
         weights.append(find_weights(config.tower.weights))
     distinct = dict.fromkeys(map(str, weights))
     inputs: list[BoxedFile] = [(Path(file), None) for file in distinct]
-    inputs += material.items
-    texts = list(material.texts)
-    for validation in material.validation.values():
+    inputs += training_data.items
+    texts = list(training_data.texts)
+    for validation in training_data.validation.values():
         inputs += validation.items
         texts += validation.texts
 
@@ -198,24 +198,24 @@ def training_key(
         device.type,
         processes,
         digest.digest(),
-        material.count.tobytes(),
+        training_data.count.tobytes(),
         *texts,
     ).hex()
 
 
-def evaluator(feed: TrainingInputs, material: TrainingData) -> Evaluate:
+def evaluator(training_inputs: TrainingInputs, training_data: TrainingData) -> Evaluate:
     """Return a function that measures how often validation images retrieve their captions."""
-    judge = feed.judge
+    judge = training_inputs.judge
     features = {}
-    for split, validation in material.validation.items():
+    for split, validation in training_data.validation.items():
         ids = tokenize(judge.tokenizer, validation.texts)
-        captions = feed.captions(ids, f"{split}_captions")
-        features[split] = (feed.images(validation.items, split), captions)
+        captions = training_inputs.captions(ids, f"{split}_captions")
+        features[split] = (training_inputs.images(validation.items, split), captions)
 
     def encode(encoder: Features, n: int, name: str) -> np.ndarray:
         """Return embeddings (n, d) of unit length."""
         batches = []
-        with torch.inference_mode(), autocast(feed.precision, judge.device):
+        with torch.inference_mode(), autocast(training_inputs.precision, judge.device):
             for start in range(0, n, ENCODED_AT_ONCE):
                 stop = min(start + ENCODED_AT_ONCE, n)
                 batches.append(encoder(np.arange(start, stop)))
@@ -229,7 +229,7 @@ def evaluator(feed: TrainingInputs, material: TrainingData) -> Evaluate:
         judge.model.eval()
         results = {}
         for split, (images, captions) in features.items():
-            n = len(material.validation[split].items)
+            n = len(training_data.validation[split].items)
             image_vectors = encode(images, n, f"{split}: image")
             caption_vectors = encode(captions, n, f"{split}: caption")
             accuracy = in_batch_accuracy(image_vectors, caption_vectors)
@@ -240,13 +240,13 @@ def evaluator(feed: TrainingInputs, material: TrainingData) -> Evaluate:
 
 
 def describe_training(
-    built: Built, material: TrainingData, config: Training, rows: list[dict[str, Any]]
+    built: Built, training_data: TrainingData, config: Training, rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return a summary: the model, its training data, and how often images finally retrieve their
     captions.
     """
     tokenizer = built.tokenizer()
-    texts = material.texts if config.epochs else []
+    texts = training_data.texts if config.epochs else []
     ids = tokenize(tokenizer, texts)
     truncated = int(find_truncated_texts(tokenizer, texts, ids).sum())
     report_truncated(truncated, len(texts))
@@ -259,7 +259,7 @@ def describe_training(
         "train_on": config.train_on,
         "epochs": config.epochs,
         "augment": config.augment,
-        "images": len(material.items),
+        "images": len(training_data.items),
         "captions": len(texts),
         "truncated_captions": truncated,
     }
@@ -270,15 +270,15 @@ def describe_training(
 
 
 def _log_training(
-    model: torch.nn.Module, material: TrainingData, settings: Training, device: torch.device
+    model: torch.nn.Module, training_data: TrainingData, settings: Training, device: torch.device
 ) -> None:
-    n = len(material.items)
+    n = len(training_data.items)
     parameters = list(model.parameters())
     log.info(
         "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
         settings.model,
         n,
-        len(material.texts),
+        len(training_data.texts),
         sum(p.numel() for p in parameters if p.requires_grad),
         sum(p.numel() for p in parameters),
         settings.epochs,
@@ -288,7 +288,7 @@ def _log_training(
 
 
 def train_judge(
-    material: TrainingData,
+    training_data: TrainingData,
     settings: Training,
     *,
     seed: int,
@@ -300,7 +300,7 @@ def train_judge(
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
     Args:
-        material: from ``find_training_data``.
+        training_data: from ``find_training_data``.
         threads: of torch; changes floating-point rounding.
         cache: folder of checkpoints and of activations of frozen parts.
         group: the processes that train together (``judge.parallel.joined``).
@@ -311,7 +311,7 @@ def train_judge(
     with settled(threads):
         check_precision(settings.precision, device, "judge.precision")
         find_source(settings)  # before anything that takes time
-        built = build(settings, material.texts, derive_seed(seed, "train_judge"))
+        built = build(settings, training_data.texts, derive_seed(seed, "train_judge"))
         for name in built.unused:
             log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
         preprocess = Preprocess(built.preprocess_cfg, settings.crop)
@@ -321,22 +321,24 @@ def train_judge(
         training_mode(judge.model)
         synchronise_norms(judge.model, group, device, GPUS_SETTING)
         # The checkpoint stays there; other files are removed at the end.
-        identity = training_key(material, settings, seed, threads, device, group.count)
+        identity = training_key(training_data, settings, seed, threads, device, group.count)
         folder = cache / "judge" / identity
-        feed = TrainingInputs(judge, settings, folder, group, seed)
+        training_inputs = TrainingInputs(judge, settings, folder, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
-            evaluate = evaluator(feed, material)
-            ids = tokenize(judge.tokenizer, material.texts)
-            captions = feed.captions(ids, "captions")
-            _log_training(judge.model, material, settings, device)
-            images = feed.images(material.items, "images", augment=settings.augment == "mild")
-            return Examples(images, captions, material.first, material.count), evaluate
+            evaluate = evaluator(training_inputs, training_data)
+            ids = tokenize(judge.tokenizer, training_data.texts)
+            captions = training_inputs.captions(ids, "captions")
+            _log_training(judge.model, training_data, settings, device)
+            images = training_inputs.images(
+                training_data.items, "images", augment=settings.augment == "mild"
+            )
+            return Examples(images, captions, training_data.first, training_data.count), evaluate
 
         if settings.epochs:
             rows = train(judge.model, prepare, settings, seed, folder / "checkpoint.pt", group)
         else:
-            evaluate = evaluator(feed, material)
+            evaluate = evaluator(training_inputs, training_data)
             rows = [{"epoch": 0, "step": 0, **evaluate()}]
-        feed.clear()
+        training_inputs.clear()
     return built, rows

@@ -24,8 +24,8 @@ from compclip.core.seeds import derive_seed, rng
 from compclip.judge.augment import Changes, draw_changes, strength_at
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.config import Training
-from compclip.judge.feed import Features
 from compclip.judge.parallel import ALONE, Group
+from compclip.judge.training_inputs import Features
 
 # CLIP limits the inverse temperature to 100, "to prevent training instability" (section 2.5).
 MAX_SCALE = math.log(100)

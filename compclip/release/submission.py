@@ -346,7 +346,7 @@ def score_frame(composition: ReleasedTables, split: str, values: MeasuredValues)
     weights = np.ones(len(prompts))
     if split == "test_swapped":
         pairs = prompts["pair"].tolist()
-        weights = balance.weights(pairs, composition.rules.cut(pairs))
+        weights = balance.weights(pairs, composition.rules.cap(pairs))
     # The judge chooses among the prompt's own adjective and those of its variants.
     entry, _ = variants_of_entries(prompts, split, composition.tables["variants"])
     variants = np.bincount(entry, minlength=len(prompts))

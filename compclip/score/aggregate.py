@@ -122,17 +122,17 @@ def balanced_score(
     # A swapped caption is of the pair with its new adjective.
     new_pairs = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
     pairs = new_pairs.loc[caption_keys(predictions)].tolist()
-    cut = balance.cut_dominant(pairs, dominant, PUBLISHED_RATIO)
+    cap = balance.cap_dominant(pairs, dominant, PUBLISHED_RATIO)
     # The names of appendix 1.5.
     rule = "one-pair" if dominant == 1 else "two-pair"
     result: dict[str, Any] = {
-        "rule": f"{rule} rule: {cut.rule}",
-        "pairs": len(cut.counts),
-        "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
+        "rule": f"{rule} rule: {cap.rule}",
+        "pairs": len(cap.counts),
+        "cut": {pair: {"of": cap.counts[pair], "kept": n} for pair, n in cap.kept.items()},
     }
     # Weights balance the exact mean, a subsample the chunks.
-    weights = balance.weights(pairs, cut)
-    subsample = balance.subsample(pairs, cut, command.seed)
+    weights = balance.weights(pairs, cap)
+    subsample = balance.subsample(pairs, cap, command.seed)
     return result | score_hits(command, predictions, weights, subsample)
 
 

@@ -160,8 +160,8 @@ def score_fid(
         if split == "test_swapped" and len(drawn):
             pairs = drawn["pair"].tolist()
             dominant = settings.balancing.dominant_of(settings.composition)
-            cut = balance.cut_dominant(pairs, dominant, settings.balancing.ratio)
-            kept = drawn.iloc[balance.subsample(pairs, cut, settings.seed)]
+            cap = balance.cap_dominant(pairs, dominant, settings.balancing.ratio)
+            kept = drawn.iloc[balance.subsample(pairs, cap, settings.seed)]
             distances[split]["balanced"] = metric.distance("balanced", real, kept["path"])
         log.info("%s: FID %s, %s", split, distance, note)
     return distances

@@ -49,10 +49,10 @@ class Rules:
             seed=self.seed,
         )
 
-    def cut(self, pairs: Sequence[str]) -> balance.Cap:
+    def cap(self, pairs: Sequence[str]) -> balance.Cap:
         """Return how dominant swapped pairs are reduced."""
         settings = self.scoring.balance
-        return balance.cut_dominant(pairs, settings.dominant_of(self.composition), settings.ratio)
+        return balance.cap_dominant(pairs, settings.dominant_of(self.composition), settings.ratio)
 
     def sampled(self, hits: pd.Series) -> dict[str, Any]:
         """Return the sampled score over chunks, for a summary."""
@@ -121,17 +121,17 @@ def score_set(
     n = len(entry_set.entries)
     # The entries without an image come last, as in the table.
     pairs = [*entry_set.entries["pair"], *entry_set.failed["pair"]]
-    cut = None
+    cap = None
     weight = np.ones(len(pairs))  # only swapped entries are balanced
     prompts = rules.prompts
     if entry_set.split == "test_swapped":
-        cut = rules.cut(pairs)
-        weight = balance.weights(pairs, cut)
+        cap = rules.cap(pairs)
+        weight = balance.weights(pairs, cap)
         prompts = "swapped"
     table = score_table(entry_set, judged, weight, choices)
     # Further draws count only in what is drawn of seen pairs (``tables.is_further``).
     first_draws = ~is_further(table)
-    summary = set_summary(rules, entry_set, numbered, table, first_draws, cut, prompts)
+    summary = set_summary(rules, entry_set, numbered, table, first_draws, cap, prompts)
     summaries = [summary | controls(first_draws[:n])]
     if entry_set.split == "test_seen":
         rows = first_draws & are_among(table, rules.swapped, CAPTION_KEY)
@@ -182,7 +182,7 @@ def set_summary(
     numbered: Numbered,
     table: pd.DataFrame,
     rows: np.ndarray,
-    cut: balance.Cap | None,
+    cap: balance.Cap | None,
     prompts: str,
 ) -> dict[str, Any]:
     """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions
@@ -205,10 +205,10 @@ def set_summary(
     summary["exact"] = rounded(table["expected_top1"].mean()) if len(table) else None
     summary |= adjective_summary(table)
     summary |= rules.sampled(table["hit"])
-    if cut is not None:
+    if cap is not None:
         # Weights balance the exact score, a subsample the sampled one.
-        kept = balance.subsample(list(table["pair"]), cut, rules.seed)
-        counts = {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()}
-        settings = {"rule": cut.rule, "pairs": len(cut.counts), "cut": counts}
+        kept = balance.subsample(list(table["pair"]), cap, rules.seed)
+        counts = {pair: {"of": cap.counts[pair], "kept": n} for pair, n in cap.kept.items()}
+        settings = {"rule": cap.rule, "pairs": len(cap.counts), "cut": counts}
         summary["balance"] = settings | rules.sampled(table.loc[kept, "hit"])
     return summary

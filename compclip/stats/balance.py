@@ -24,7 +24,7 @@ class Cap:
     rule: str  # in words
 
 
-def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cap:
+def cap_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -> Cap:
     """Reduce each dominant pair to ``min(n, int(ratio * next))`` entries.
 
     ``next`` is the count of the most frequent pair that is not dominant; ties are ordered by name.
@@ -43,21 +43,21 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
     return Cap(kept, dict(counts), f"{reduced}, to {ratio:g} times the next")
 
 
-def weights(pairs: Sequence[str], cut: Cap) -> np.ndarray:
+def weights(pairs: Sequence[str], cap: Cap) -> np.ndarray:
     """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1
     in others.
     """
-    weight_by_pair = {pair: n / cut.counts[pair] for pair, n in cut.kept.items()}
+    weight_by_pair = {pair: n / cap.counts[pair] for pair, n in cap.kept.items()}
     return np.array([weight_by_pair.get(pair, 1.0) for pair in pairs], dtype=np.float64)
 
 
-def subsample(pairs: Sequence[str], cut: Cap, seed: int) -> np.ndarray:
+def subsample(pairs: Sequence[str], cap: Cap, seed: int) -> np.ndarray:
     """Return (n,): whether a seeded subsample keeps each entry for the sampled score; ``pairs``
     have a fixed order.
     """
     names = np.asarray(pairs, dtype=object)
     keep = np.ones(len(names), bool)
-    for pair, size in cut.kept.items():
+    for pair, size in cap.kept.items():
         rows = np.flatnonzero(names == pair)
         # A stream for each pair, so that a change of one leaves the others as they are.
         generator = rng(seed, "balance", pair)

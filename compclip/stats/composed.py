@@ -30,7 +30,7 @@ posterior (Newton, Polson and Xu 2021, Canadian Journal of Statistics 49:421). T
 pairs* is in ``Scale._over_new_pairs``.
 
 The *anchors* are the reference and the usual pair. Shapes of arrays: n prompts, J judges, K pairs,
-k effects, and B = 1 + resamples, of which the first is the data.
+k effects, and B = 1 + resamples; the first is the data.
 """
 
 import zlib

@@ -229,7 +229,7 @@ def weigh(
     # The entries of a class have the same distractors.
     for class_index, span in by_class(entries.classes[rows]):
         text_weights, total = weights.of(class_index)
-        # It writes into ``beaten`` and ``tied``, of which slices are views.
+        # Slices are views, so this writes into ``beaten`` and ``tied``.
         sum_better(values[span], similarity[span], text_weights, beaten[span], tied[span])
         beaten[span] /= total
         tied[span] /= total

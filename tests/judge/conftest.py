@@ -79,7 +79,7 @@ def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: A
     return made
 
 
-def squares_material(squares: Path, settings: Training) -> Any:
+def squares_training_data(squares: Path, settings: Training) -> Any:
     """Return what a judge of these settings learns from."""
     from compclip.judge.train_judge import find_training_data
 
@@ -116,7 +116,7 @@ def untrained(squares: Path, folder: Path, **settings: Any) -> Path:
     from compclip.core.seeds import derive_seed
 
     config = Training.model_validate(squares_settings(squares, **settings))
-    texts = squares_material(squares, config).texts
+    texts = squares_training_data(squares, config).texts
     save_judge(build(config, texts, derive_seed(0, "train_judge")), "start", None, folder)
     return folder
 

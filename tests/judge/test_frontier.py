@@ -10,7 +10,7 @@ from compclip.clip.frontier import image_cut, text_cut
 from compclip.clip.model import construct
 from compclip.clip.sources import find_model
 from compclip.clip.text_tower import lengths
-from compclip.judge import feed
+from compclip.judge import training_inputs
 from compclip.judge.training import choose_trainable, training_mode
 
 from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, assert_alike, untrained
@@ -133,8 +133,8 @@ def test_training_from_the_frontier_is_training(
     settings = {"model": model(name), "epochs": 2, "lr": 0.002, **more}
     fast = train("fast", cache="one", **settings)
     assert not list((tmp_path / "one").rglob("*.bin"))
-    monkeypatch.setattr(feed, "image_cut", lambda model: None)
-    monkeypatch.setattr(feed, "text_cut", lambda model: None)
+    monkeypatch.setattr(training_inputs, "image_cut", lambda model: None)
+    monkeypatch.setattr(training_inputs, "text_cut", lambda model: None)
     slow = train("slow", cache="two", **settings)
     start = untrained(squares, tmp_path / "start", **settings)
     assert_alike(start, slow, fast, coarse=more.get("precision") == "amp_bf16")

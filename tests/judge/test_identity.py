@@ -11,7 +11,7 @@ from compclip.core.identity import code
 from compclip.judge import train_judge, training
 from compclip.judge.config import Training
 from tests.core.test_code import forget
-from tests.judge.conftest import Train, squares_material, squares_settings
+from tests.judge.conftest import Train, squares_settings, squares_training_data
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,9 @@ def test_a_finished_training_is_not_repeated(
 
     def key(processes: int = 1, **settings: object) -> str:
         config = Training.model_validate(squares_settings(squares, **settings))
-        material = squares_material(squares, config)
+        training_data = squares_training_data(squares, config)
         return train_judge.training_key(
-            material, config, 0, 1, training.torch.device("cpu"), processes
+            training_data, config, 0, 1, training.torch.device("cpu"), processes
         )
 
     assert key() == key(device="cpu") == key(gpus=2)

@@ -72,7 +72,7 @@ def test_distances_are_the_textbooks(first_run: Project, monkeypatch: pytest.Mon
             textbook(results, real, of_split["path"]), abs=2e-6
         )
         assert (found[split]["generated"], found[split]["real"]) == (len(of_split), len(real))
-    kept = balance.subsample(of_split["pair"], balance.cut_dominant(of_split["pair"].tolist()), 0)
+    kept = balance.subsample(of_split["pair"], balance.cap_dominant(of_split["pair"].tolist()), 0)
     assert found["test_swapped"]["balanced"] == pytest.approx(
         textbook(results, real, of_split["path"][kept]), abs=2e-6
     )

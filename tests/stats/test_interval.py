@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compclip.stats import interval
-from compclip.stats.balance import cut_dominant, subsample, weights
+from compclip.stats.balance import cap_dominant, subsample, weights
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -105,9 +105,9 @@ def test_all_or_none_is_not_certain_and_blocks_change_nothing(
 )
 def test_by_hand(counts: dict[str, int], dominant: int, kept: dict[str, int]) -> None:
     pairs = [pair for pair, n in counts.items() for _ in range(n)]
-    cut = cut_dominant(pairs, dominant)
-    chosen, weight = subsample(pairs, cut, seed=0), weights(pairs, cut)
-    assert cut.kept == kept and cut.rule.startswith("no cut") == (not kept)
+    cap = cap_dominant(pairs, dominant)
+    chosen, weight = subsample(pairs, cap, seed=0), weights(pairs, cap)
+    assert cap.kept == kept and cap.rule.startswith("no cut") == (not kept)
     for pair, n in counts.items():
         rows = np.array(pairs) == pair
         assert chosen[rows].sum() == kept.get(pair, n)

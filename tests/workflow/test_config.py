@@ -5,7 +5,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -325,17 +325,23 @@ def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
         assert "\n" not in str(error.value)
 
 
-def write_configs(folder: Path, **contents: str) -> None:
-    for name, text in contents.items():
-        (folder / f"{name}.yaml").write_text(text)
+WriteConfigs = Callable[..., None]
 
 
-def test_a_config_says_only_what_differs_from_its_base(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def write_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteConfigs:
+    """Return a function that writes configs, by name, into the working folder of the test."""
     monkeypatch.chdir(tmp_path)
+
+    def write(**contents: str) -> None:
+        for name, text in contents.items():
+            Path(f"{name}.yaml").write_text(text)
+
+    return write
+
+
+def test_a_config_says_only_what_differs_from_its_base(write_configs: WriteConfigs) -> None:
     write_configs(
-        tmp_path,
         first="{seed: 3, judge: {epochs: 2, batch: 8}, compositions: [color]}",
         second="{base: first.yaml, judge: {epochs: 4}}",
         third="{base: second.yaml, compositions: [shape]}",
@@ -354,25 +360,17 @@ def test_a_config_says_only_what_differs_from_its_base(
         ("3", "base: Input should be a valid string, got 3"),
     ],
 )
-def test_a_faulty_base_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_faulty_base_is_named(write_configs: WriteConfigs, base: str, message: str) -> None:
     write_configs(
-        tmp_path, first=f"base: {base}", second="base: first.yaml", third="base: second.yaml"
+        first=f"base: {base}", second="base: first.yaml", third="base: second.yaml", fourth="[1]"
     )
-    (tmp_path / "fourth.yaml").write_text("[1]")
     with pytest.raises(UserError, match=message) as error:
         read_config(Path("third.yaml"))
     assert "\n" not in str(error.value)
 
 
-def test_results_and_release_of_a_base_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_results_and_release_of_a_base_do_not_count(write_configs: WriteConfigs) -> None:
     write_configs(
-        tmp_path,
         first="{results: results/first, seed: 2, release: {name: first, license: mit}}",
         second="base: first.yaml",
     )
@@ -380,12 +378,8 @@ def test_results_and_release_of_a_base_do_not_count(
     assert (config.results, config.release.name, config.seed) == ("results", None, 2)
 
 
-def test_the_base_of_a_run_counts_like_its_own_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_base_of_a_run_counts_like_its_own_keys(write_configs: WriteConfigs) -> None:
     write_configs(
-        tmp_path,
         tiny="{judge: {epochs: 1}, results: results/tiny}",
         file="{base: tiny.yaml, seed: 4}",
         top="{judge: {epochs: 2}, seed: 3, runs: {a: {base: tiny.yaml}, b: file.yaml}}",

@@ -32,7 +32,7 @@ def write_pictures(
             (folder / f"{name}.png").write_bytes(png(image))
             captions += [(name, number, None, text) for number, text in enumerate(lines)]
     table = pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"])
-    # All classes are None, of which pandas infers no type.
+    # All classes are None, so pandas cannot infer their type.
     return trainings, table.astype({"class_id": "str"})
 
 

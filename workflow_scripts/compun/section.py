@@ -19,7 +19,7 @@ def section(layout: Layout) -> PageSection:
     images = read_table(folder / "images.parquet", COMPOUND_IMAGES)
     choices = read_table(folder / "choices" / "choices.parquet", CHOICES)
     models = read_json(folder / "choices" / "choices.json")["models"]
-    # The analysis has the fraction of ties among n answers, of which the page shows the number.
+    # The page shows the number of ties, the analysis has their fraction of n answers.
     tie_fractions = compun_view.rows_of(analysis, TIED, usual=False)
     ties = (tie_fractions["value"] * tie_fractions["n"]).round()
     # Relative to the page, which lies in the results folder.

@@ -30,7 +30,7 @@ def main(job: Job) -> None:
     # Each process of a group trains on a GPU of its own.
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
-        material = find_training_data(
+        training_data = find_training_data(
             read_table(read.captions, CAPTIONS),
             read_table(read.images, IMAGES),
             [read_table(file, SPLIT) for file in read.splits],
@@ -40,7 +40,7 @@ def main(job: Job) -> None:
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
         )
         judge, log_rows = train_judge(
-            material,
+            training_data,
             settings,
             seed=params.seed,
             threads=params.threads,
@@ -51,7 +51,7 @@ def main(job: Job) -> None:
         # All processes end with the same weights, so one writes them.
         if not group.first:
             return
-        summary = describe_training(judge, material, settings, log_rows)
+        summary = describe_training(judge, training_data, settings, log_rows)
         folder = job.output.judge
         judge_hash = save_judge(judge, model_name(settings.model), settings.crop, folder)
         log_table = pd.DataFrame(log_rows)
