@@ -163,7 +163,7 @@ def write_training_list(command: Doses, place: Place) -> None:
     Raises:
         UserError: they are of other settings, or the audit counts other doses in the list.
     """
-    export = place.layout.place / "export" / "train.jsonl"
+    export = place.layout.folder / "export" / "train.jsonl"
     settings = {
         "doses": command.doses,
         **command.training,
@@ -178,7 +178,7 @@ def write_training_list(command: Doses, place: Place) -> None:
     world = place.config.seeds.world
     assert world is not None, "seeds are complete"
     doses = choose_doses(
-        read_heldout(place.layout.place / "heldout.json"), command.doses, command.seed
+        read_heldout(place.layout.folder / "heldout.json"), command.doses, command.seed
     )
     place.data.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(place.data) as folder:
@@ -227,7 +227,7 @@ def train(command: Doses, place: Place) -> None:
 
 def images_of_pairs(place: Place) -> dict[str, int]:
     """Return the number of training images whose captions state each seen pair."""
-    splits = read_table(place.layout.place / "splits.parquet", SPLIT)
+    splits = read_table(place.layout.folder / "splits.parquet", SPLIT)
     facts = read_frame(place.layout.data / "facts.parquet", ["image_id", "part", "kind", "value"])
     is_train = facts["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])
     facts = facts[is_train & (facts["kind"] == place.layout.composition)]
@@ -445,8 +445,8 @@ def check_law(command: Doses, place: Place) -> Iterator[str]:
     """
     layout, judges = place.layout, place.config.judges
     targets = [
-        layout.place / "export",
-        layout.place / "variants.parquet",
+        layout.folder / "export",
+        layout.folder / "variants.parquet",
         *map(layout.judge, judges),
     ]
     run_workflow(command, *(os.path.relpath(target, ROOT) for target in targets))
@@ -457,7 +457,7 @@ def check_law(command: Doses, place: Place) -> Iterator[str]:
     small = Style((coarse(command.size),))
     highest = scale.draws_seen(world.choices(asked, small))
     yield f"pictures of {command.size} pixels, all as asked: {conclusion(highest)}"
-    doses = choose_doses(read_heldout(layout.place / "heldout.json"), command.doses, command.seed)
+    doses = choose_doses(read_heldout(layout.folder / "heldout.json"), command.doses, command.seed)
     images = images_of_pairs(place)
     counts = world.prompts["pair"].map({**images, **doses}).fillna(0).to_numpy()
     is_asked = rng(command.seed, "doses", "law").random(count) < drawn_by_law(counts)
@@ -477,7 +477,7 @@ def main(command: Doses) -> None:
     if command.law:
         print("\n".join(check_law(command, place)))
         return
-    export = place.layout.place / "export"
+    export = place.layout.folder / "export"
     run_workflow(command, os.path.relpath(export, ROOT))
     write_training_list(command, place)
     train(command, place)

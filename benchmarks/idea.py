@@ -55,7 +55,7 @@ def pixels(path: Path) -> np.ndarray:
 
 def choose_entry(command: Idea, layout: Layout) -> pd.Series:
     """Return the entry that is drawn: its texts, changes, and the paths of its three images."""
-    entries = read_table(layout.place / "swapped.parquet", SWAPPED)
+    entries = read_table(layout.folder / "swapped.parquet", SWAPPED)
     entries = entries[
         (entries["changes"].map(len) == 1) & (entries["swapped_text"].map(len) <= SHORT)
     ]
@@ -63,12 +63,12 @@ def choose_entry(command: Idea, layout: Layout) -> pd.Series:
         ("composed", command.composing, 1),
         ("memorized", command.memorizing, 0),
     ):
-        made = read_table(layout.place / "generated" / generator / "manifest.parquet", MANIFEST)
+        made = read_table(layout.folder / "generated" / generator / "manifest.parquet", MANIFEST)
         made = made[made["split"].eq("test_swapped") & made["status"].eq("ok") & made["draw"].eq(0)]
         entries = entries.merge(
             made[[*CAPTION_KEY, "path"]].rename(columns={"path": name}), on=CAPTION_KEY
         )
-        for scored in sorted(layout.place.glob(f"scores/[0-9]*/{generator}/test_swapped.parquet")):
+        for scored in sorted(layout.folder.glob(f"scores/[0-9]*/{generator}/test_swapped.parquet")):
             scores = read_table(scored, SCORES)
             read = scores[scores["draw"].eq(0) & scores["adjective_first"].eq(right)]
             entries = entries.merge(read[CAPTION_KEY], on=CAPTION_KEY)
@@ -78,7 +78,7 @@ def choose_entry(command: Idea, layout: Layout) -> pd.Series:
     )
     if entries.empty:
         raise UserError(
-            f"{layout.place}: no short swapped caption with one change that the judges read right"
+            f"{layout.folder}: no short swapped caption with one change that the judges read right"
         )
     differences = [
         np.abs(pixels(command.results / one) - pixels(command.results / other)).sum()

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from PIL import Image
 
 from compclip.clip.model import load_judge
-from compclip.split.judged import judged_images
+from compclip.split.evaluation import evaluation_images
 
 THREADS, BATCH = 2, 256
 CAPTION_ID = ["image_id", "caption_id"]
@@ -108,7 +108,7 @@ def main(
     made = (
         pd.concat(manifests, names=["generator"]).reset_index("generator").query("status == 'ok'")
     )
-    judged = captions.merge(judged_images(splits, images, "half", 0), on="image_id")
+    judged = captions.merge(evaluation_images(splits, images, "half", 0), on="image_id")
     pools = {name: judged[judged["split"] == name] for name in ("test_seen", "test_unseen")}
     pools["test_swapped"] = pools["test_seen"][
         pools["test_seen"]["image_id"].isin(swapped["image_id"])

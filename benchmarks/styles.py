@@ -112,15 +112,15 @@ class World:
 
     def __init__(self, layout: Layout, judges: Sequence[str], seed: int) -> None:
         self.composition, self.seed = layout.composition, seed
-        self.variants = read_table(layout.place / "variants.parquet", VARIANTS)
-        ranking = read_table(layout.place / "ranking.parquet", RANKING)
-        matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
+        self.variants = read_table(layout.folder / "variants.parquet", VARIANTS)
+        ranking = read_table(layout.folder / "ranking.parquet", RANKING)
+        matched = matched_pairs(ranking, read_heldout(layout.folder / "heldout.json"))
         names = ("images", "facts", "scenes", "pairs")
         tables = {name: read_frame(layout.data / f"{name}.parquet") for name in names}
         tables |= {
-            name: read_frame(layout.place / f"{name}.parquet") for name in ("splits", "swapped")
+            name: read_frame(layout.folder / f"{name}.parquet") for name in ("splits", "swapped")
         }
-        self.prompts = self._choose(read_frame(layout.place / "prompts.parquet"), matched)
+        self.prompts = self._choose(read_frame(layout.folder / "prompts.parquet"), matched)
         context: Any = SimpleNamespace(tables=tables)
         self.birds, self.known = sketching.train_birds(context), sketching.train_pairs(context)
         self.favorite = memorizer.favorites(self.known)

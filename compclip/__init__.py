@@ -20,7 +20,7 @@ _MODULES = {
     "divide_samples": "divergence.divide",
     "estimate_score": "stats.estimates",
     "extract_pairs": "pairs.extract_pairs",
-    "judged_images": "split.judged",
+    "evaluation_images": "split.evaluation",
     "load_judge": "clip.model",
     "load_lexicon": "text.lexicon",
     "make_prompts": "split.make_prompts",

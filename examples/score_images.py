@@ -20,7 +20,7 @@ entries, variants = (table[table["split"] == split] for table in (prompts, varia
 # Further draws of matched seen prompts are not in the table's means.
 entries = entries[entries["draw"] == 0]
 entries = entries.assign(path=f"{place}/generated/{generator}/images/" + entries["file_name"])
-judged = compclip.judged_images(splits, images, "half", seed=0).query("split == @split")
+judged = compclip.evaluation_images(splits, images, "half", seed=0).query("split == @split")
 scoring = compclip.Scoring(candidates=candidates)
 encoder = compclip.load_judge(place.parent / "judges" / judge)
 scores = compclip.score_with_judge(

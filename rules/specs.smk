@@ -90,7 +90,7 @@ rule stretch:
         "../workflow_scripts/specs/stretch.py"
 
 
-rule cut_captions:
+rule chunk_captions:
     """Read the long captions: which are usable, and where their chunks end."""
     input:
         examples=LONG.captions,
@@ -98,9 +98,9 @@ rule cut_captions:
     output:
         captions="<dataset>/specs/{seed}/chunks.parquet",
     log:
-        "<logs>/specs/specs/{seed}/cut_captions.log",
+        "<logs>/specs/specs/{seed}/chunk_captions.log",
     benchmark:
-        "<logs>/specs/specs/{seed}/cut_captions.benchmark.tsv"
+        "<logs>/specs/specs/{seed}/chunk_captions.benchmark.tsv"
     conda:
         "../envs/specs.yaml"
     threads: plan.config.threads
@@ -108,10 +108,10 @@ rule cut_captions:
         runtime=growing(60),
     params:
         **plan.parsing_params,
-        code=code("specs.cut_captions"),
+        code=code("specs.chunk_captions"),
         contents=plan.contents(LONG.captions, LONG.images) if plan.specs.config.data else "",
     script:
-        "../workflow_scripts/specs/cut_captions.py"
+        "../workflow_scripts/specs/chunk_captions.py"
 
 
 rule train_specs:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.artifacts.files import read_json
-from compclip.core.artifacts.parquet import Images, blocks_of, image_ids, read_table
+from compclip.core.artifacts.parquet import ImageRange, blocks_of, image_ids, read_table
 from compclip.core.tables import (
     CAPTIONS,
     IMAGES,
@@ -39,7 +39,7 @@ SCHEMAS = {
 BLOCK = 100_000  # rows of a table that a step holds at once
 
 
-def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
+def image_blocks(job: Job, table: str = "captions") -> list[ImageRange | None]:
     """Return the blocks of the job's images, or of those of its shard, by the rows of a table."""
     # A job without shards is the first of one.
     shard = int(getattr(job.wildcards, "shard", 1))
@@ -63,7 +63,7 @@ def sample_images(
     return ids.take(np.sort(chosen)).to_pylist()
 
 
-def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
+def read_tables(job: Job, *names: str, images: ImageRange | None = None) -> dict[str, pd.DataFrame]:
     """Return the inputs of these names, or the rows of some images, checked against their
     schemas.
     """

@@ -21,14 +21,14 @@ class Layout:
         return self.results / self.dataset
 
     @property
-    def place(self) -> Path:
+    def folder(self) -> Path:
         return self.data / self.composition
 
     @property
     def read(self) -> Path:
         """The folder of the composition's pairs."""
         # Compositions with common lexicons parse the captions once, for the whole data set.
-        return self.data if self.composition in SHARED else self.place
+        return self.data if self.composition in SHARED else self.folder
 
     def figure(self, name: str) -> Path:
         # Figures of a whole data set have no composition in their name.
@@ -36,23 +36,23 @@ class Layout:
         return self.results / "figures" / f"{'_'.join(words)}.svg"
 
     def judge(self, name: str) -> Path:
-        return (self.data if self.shared else self.place) / "judges" / name
+        return (self.data if self.shared else self.folder) / "judges" / name
 
     def scores(self, generator: str, judge: str) -> Path:
         """Return the folder of a generator's scores by a trained judge, or by the oracle."""
-        return self.place / "scores" / judge / generator
+        return self.folder / "scores" / judge / generator
 
     def generated(self, generator: str) -> Path:
-        return self.place / "generated" / generator
+        return self.folder / "generated" / generator
 
     def examples(self, generators: Iterable[str], judge: str) -> list[str]:
         """Return the artifacts from which examples are chosen, except pairs."""
         files = [self.data / "captions.parquet", self.data / "images.parquet"]
-        files += [self.place / "swapped.parquet", self.place / "prompts.parquet"]
+        files += [self.folder / "swapped.parquet", self.folder / "prompts.parquet"]
         for generator in generators:
             files.append(self.generated(generator) / "manifest.parquet")
             files.append(self.scores(generator, judge))
         return [str(file) for file in files]
 
     def fid(self, generator: str) -> Path:
-        return self.place / "fid" / f"{generator}.json"
+        return self.folder / "fid" / f"{generator}.json"

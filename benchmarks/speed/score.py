@@ -84,7 +84,7 @@ def forward(config: Config, generators: Sequence[str]) -> float:
     from compclip.clip.model import encode_batches, load_judge
     from compclip.core.identity.digests import sha256
     from compclip.core.progress import Progress
-    from compclip.split.judged import judged_images
+    from compclip.split.evaluation import evaluation_images
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
     folder = dataset / config.compositions[0]
@@ -97,7 +97,7 @@ def forward(config: Config, generators: Sequence[str]) -> float:
         pd.read_parquet(folder / f"{name}.parquet")
         for name in ("prompts", "variants", "swapped", "splits")
     )
-    judged = judged_images(
+    judged = evaluation_images(
         splits, pd.read_parquet(dataset / "images.parquet"), config.judge.train_on, config.seed
     )
     captions = pd.read_parquet(dataset / "captions.parquet")

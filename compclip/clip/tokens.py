@@ -140,7 +140,7 @@ def _is_used(tokenizer: Tokenizer, ids: torch.Tensor) -> torch.Tensor:
     return ids != tokenizer([""], context_length=ids.shape[1])
 
 
-def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
+def truncated_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     """Return the captions that have more tokens than the model reads; they are truncated before
     their end token.
     """
@@ -149,17 +149,17 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     for start in range(0, len(distinct), TOKENIZED_AT_ONCE):
         batch = distinct[start : start + TOKENIZED_AT_ONCE]
         ids = tokenize(tokenizer, batch)
-        is_cut = find_truncated_texts(tokenizer, batch, ids)
-        result.update(itertools.compress(batch, is_cut))
+        is_truncated = find_truncated_texts(tokenizer, batch, ids)
+        result.update(itertools.compress(batch, is_truncated))
     return result
 
 
-def report_truncated(cut: int, total: int, what: str = "captions") -> None:
+def report_truncated(truncated: int, total: int, what: str = "captions") -> None:
     """Warn of truncated captions; all stages use this message."""
-    if cut:
+    if truncated:
         log.warning(
             "%d of %d %s are longer than the model reads; truncated before their end token",
-            cut,
+            truncated,
             total,
             what,
         )

@@ -14,7 +14,7 @@ import pandas as pd
 
 from compclip.clip.device import find_device
 from compclip.clip.embed import Embedder
-from compclip.clip.tokens import cut_texts, report_truncated
+from compclip.clip.tokens import report_truncated, truncated_texts
 from compclip.compun.asked_models import Runtime, open_model
 from compclip.compun.config import NamedModel
 from compclip.compun.prompts import Prompts, compound_prompts, distinct_texts
@@ -162,7 +162,7 @@ def classify(
             own_columns = image_columns(images.assign(column=columns.reshape(-1)), names)
             vectors = vectors.astype(float)
             tables.append(ask_model(embedder, model.title, prompts, texts, vectors, own_columns))
-            truncated = len(cut_texts(embedder.judge.tokenizer, texts))
+            truncated = len(truncated_texts(embedder.judge.tokenizer, texts))
             summary = {
                 "model": model.title,
                 "images": len(vectors),

@@ -39,7 +39,7 @@ from compclip.judge.training import (
     training_mode,
 )
 from compclip.judge.training_inputs import Features, TrainingInputs
-from compclip.split.judged import judge_images, judged_images
+from compclip.split.evaluation import evaluation_images, judge_training_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
 VALIDATION_IMAGES = 500  # of each test split; stage score computes the scores
@@ -105,7 +105,7 @@ def find_training_data(
     folder: Path,
     *,
     pretraining: pd.DataFrame | None = None,
-    halves: int = 0,
+    judge_half: int = 0,
 ) -> TrainingData:
     """Return the data of the judge by ``settings.train_on``.
 
@@ -115,12 +115,12 @@ def find_training_data(
         splits: the split of each image (``tables.SPLIT``), for each of the judge's compositions.
         folder: folder that the paths of images are relative to.
         pretraining: path and text of further images, whose captions are consecutive.
-        halves: seed of the half of the test images that train judges, if they train on half.
+        judge_half: seed of the half of the test images that train judges, if they train on half.
     """
     path_by_image = images.dropna(subset="path").set_index("image_id")["path"]
     captions = captions[captions["image_id"].isin(path_by_image.index)]
 
-    allowed = judge_images(splits, images, settings.train_on, halves)
+    allowed = judge_training_images(splits, images, settings.train_on, judge_half)
     with_caption = set(captions["image_id"])
     trained = [image_id for image_id in allowed if image_id in with_caption]
     # The contrastive loss of a single image is always 0, and each process needs one.
@@ -134,11 +134,11 @@ def find_training_data(
     texts = training_captions["text"].tolist()
     owners = training_captions["image_id"].tolist()
 
-    judged = [judged_images(split, images, settings.train_on, halves) for split in splits]
+    judged = [evaluation_images(split, images, settings.train_on, judge_half) for split in splits]
     # Compositions share test images.
     all_judged = pd.concat(judged).drop_duplicates()
     validation = {}
-    for split, drawn in validation_captions(captions, all_judged, halves):
+    for split, drawn in validation_captions(captions, all_judged, judge_half):
         paths = path_by_image.loc[drawn["image_id"]].tolist()
         items = items_of(paths, images, folder)
         validation[split] = ValidationSet(items, drawn["text"].tolist())

@@ -14,7 +14,7 @@ import torch
 from compclip.clip import text_tower
 from compclip.clip.activations import Activations
 from compclip.clip.device import autocast
-from compclip.clip.frontier import CutTower, image_cut, text_cut
+from compclip.clip.freeze_point import FreezePoint, image_freeze_point, text_freeze_point
 from compclip.clip.model import Judge
 from compclip.clip.pixels import Item
 from compclip.judge.augment import VIEWS, Changes, change, draw_changes
@@ -52,8 +52,8 @@ class TrainingInputs:
         self.precision = config.precision
         self.seed = seed  # of the views of images
         # Without training, each item is encoded only once, so keeping activations saves nothing.
-        self.image_cut = image_cut(judge.model) if config.epochs else None
-        self.text_cut = text_cut(judge.model) if config.epochs else None
+        self.image_freeze_point = image_freeze_point(judge.model) if config.epochs else None
+        self.text_freeze_point = text_freeze_point(judge.model) if config.epochs else None
 
     def images(self, items: Sequence[Item], name: str, augment: bool = False) -> Features:
         """Return the features of images, whose pixels, or activations of a frozen part, are kept in
@@ -64,15 +64,15 @@ class TrainingInputs:
         select one.
         """
         file = self.folder / f"{name}.bin"
-        if self.image_cut:
+        if self.image_freeze_point:
             views = VIEWS if augment else 1
-            return self._frozen_images(self.image_cut, items, file, views)
+            return self._frozen_images(self.image_freeze_point, items, file, views)
         return self._whole_images(items, file)
 
     def captions(self, ids: torch.Tensor, name: str) -> Features:
         """Return the features of captions, ids (n, length), kept in file ``name``."""
-        if self.text_cut:
-            return self._frozen_captions(self.text_cut, ids, self.folder / f"{name}.bin")
+        if self.text_freeze_point:
+            return self._frozen_captions(self.text_freeze_point, ids, self.folder / f"{name}.bin")
         return whole_captions(self.judge, ids)
 
     def clear(self) -> None:
@@ -116,7 +116,7 @@ class TrainingInputs:
         return features
 
     def _frozen_images(
-        self, cut: CutTower, items: Sequence[Item], file: Path, views: int
+        self, point: FreezePoint, items: Sequence[Item], file: Path, views: int
     ) -> Features:
         """Return the features of images from the output of the frozen part, kept in ``file``.
 
@@ -126,7 +126,7 @@ class TrainingInputs:
 
         def run_frozen(pixels: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
             with torch.inference_mode(), autocast(self.precision, judge.device):
-                x = cut.frozen(self._floats(pixels, changes))
+                x = point.frozen(self._floats(pixels, changes))
             # channels last, which is faster for convolutions
             if x.ndim == 4:
                 x = x.permute(0, 2, 3, 1)
@@ -149,7 +149,7 @@ class TrainingInputs:
         numbered = enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
         batches = (run_views(batch, pixels) for batch, pixels in numbered)
         in_views = f" in {views} views" if views > 1 else ""
-        description = f"{len(items)} images{in_views} after {cut.last_frozen}"
+        description = f"{len(items)} images{in_views} after {point.last_frozen}"
         table = self._readable(table, batches, description)
 
         def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
@@ -160,11 +160,11 @@ class TrainingInputs:
             # Maps were kept channels last; sequences of tokens have three dimensions.
             if x.ndim == 4:
                 x = x.permute(0, 3, 1, 2)
-            return cut.trained(x)
+            return point.trained(x)
 
         return features
 
-    def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Features:
+    def _frozen_captions(self, point: FreezePoint, ids: torch.Tensor, file: Path) -> Features:
         """Return the features of captions from the output of the frozen part, kept in ``file``.
 
         The file has a row for each token up to a caption's end; padding is not kept.
@@ -182,7 +182,7 @@ class TrainingInputs:
         def run_frozen(rows: torch.Tensor) -> torch.Tensor:
             longest = int(lengths[rows].max())
             with torch.inference_mode(), autocast(self.precision, judge.device):
-                x = cut.frozen(ids[rows, :longest].to(judge.device))
+                x = point.frozen(ids[rows, :longest].to(judge.device))
             is_token = torch.arange(longest) < lengths[rows, None]
             return x[is_token.to(judge.device)]
 
@@ -192,7 +192,7 @@ class TrainingInputs:
         shape = (tokens, token_rows.shape[1])
         table = Activations(file, shape, token_rows.dtype, judge.device)
         batches = map(run_frozen, order.split(ITEMS_AT_ONCE))
-        description = f"{len(ids)} captions, {tokens} tokens, after {cut.last_frozen}"
+        description = f"{len(ids)} captions, {tokens} tokens, after {point.last_frozen}"
         table = self._readable(table, batches, description)
 
         def features(rows: np.ndarray) -> torch.Tensor:
@@ -203,6 +203,6 @@ class TrainingInputs:
             positions = torch.arange(longest).minimum(last_tokens)
             table_rows = starts[chosen, None] + positions
             x = table[table_rows.flatten()].unflatten(0, table_rows.shape)
-            return cut.trained(x, ids[chosen, :longest].to(judge.device))
+            return point.trained(x, ids[chosen, :longest].to(judge.device))
 
         return features

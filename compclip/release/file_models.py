@@ -114,7 +114,7 @@ class Contents(Strict):
     reference: Name | None
     scoring: Scoring
     seed: SeedNumber
-    halves: SeedNumber
+    judge_half: SeedNumber
     train_on: Literal["train", "half", "all"]
     prompts: Literal["pairs", "all"]
     max_bias: Chance

@@ -47,7 +47,7 @@ from compclip.score.bias import BiasCheck
 from compclip.score.choices import Adjustment
 from compclip.score.entries import set_names
 from compclip.score.score_table import Rules, adjective_summary
-from compclip.split.judged import judged_images
+from compclip.split.evaluation import evaluation_images
 from compclip.split.pools import class_names
 
 PART_TABLES = {
@@ -101,7 +101,9 @@ class ReleasedTables:
         # The images that evaluate: with ``half``, the others have trained the judges.
         settings = self.release.contents
         images = self.release.images
-        return judged_images(self.tables["splits"], images, settings.train_on, settings.halves)
+        return evaluation_images(
+            self.tables["splits"], images, settings.train_on, settings.judge_half
+        )
 
     @property
     def prompts_digest(self) -> str:

@@ -88,7 +88,7 @@ def balanced_r_precision(score: Scored) -> Row:
     weights = score.entries["weight"].to_numpy()
     # The cells are of images and pairs; judges add their own variance.
     means = values.by_judge.mean(axis=1)
-    cells = crossed.cells(values.images, values.pairs, means, weights)
+    cells = crossed.make_cells(values.images, values.pairs, means, weights)
     by_judge = np.average(values.by_judge, axis=0, weights=weights)
     balanced = crossed.estimate(cells, by_judge)
     columns: Row = {"value": balanced.value}

@@ -222,9 +222,9 @@ def score_images(
 
 def find_truncated(judge: Encoder, texts: Collection[str]) -> set[str]:
     """Return the distinct ``texts`` that the judge truncates, and warn of them."""
-    from compclip.clip.tokens import cut_texts, report_truncated  # torch is slow to import
+    from compclip.clip.tokens import report_truncated, truncated_texts  # torch is slow to import
 
-    truncated = cut_texts(judge.tokenizer, texts)
+    truncated = truncated_texts(judge.tokenizer, texts)
     report_truncated(len(truncated), len(texts))
     return truncated
 

@@ -39,7 +39,7 @@ class LongExample:
 
 
 class LongExamples:
-    """The usable rows of a table of ``cut_captions``, by number."""
+    """The usable rows of a table of ``chunk_captions``, by number."""
 
     def __init__(self, rows: pd.DataFrame, images: Path) -> None:
         usable = rows[rows["fault"] == ""]

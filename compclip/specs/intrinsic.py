@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.clip.embed import Embedder
-from compclip.clip.tokens import cut_texts
+from compclip.clip.tokens import truncated_texts
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.reading.records import read_records
@@ -176,7 +176,7 @@ def evaluate_judge(
     judge = embedder.judge
     # Only the longest text of a caption counts as truncated.
     longest = steps.groupby(CAPTION_KEYS)["text"].last()
-    is_truncated = longest.isin(cut_texts(judge.tokenizer, longest.tolist()))
+    is_truncated = longest.isin(truncated_texts(judge.tokenizer, longest.tolist()))
     result = {
         "folder": name,
         "judge": judge.name,

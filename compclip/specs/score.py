@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.clip.embed import Embedder, open_embedder
-from compclip.clip.tokens import cut_texts, report_truncated
+from compclip.clip.tokens import report_truncated, truncated_texts
 from compclip.core.artifacts.files import atomic
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
@@ -70,7 +70,7 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
     text_vectors = torch.from_numpy(embedder.texts(captions))
     cosines = torch.full((len(texts),), torch.nan)
     cosines[scored_rows] = cosine(torch.from_numpy(image_vectors[is_readable]), text_vectors)
-    truncated = cut_texts(embedder.judge.tokenizer, captions)
+    truncated = truncated_texts(embedder.judge.tokenizer, captions)
     status[[row for row in scored_rows if texts[row] in truncated]] = TRUNCATED
     scores = from_cosine(cosines).numpy()
     return pd.DataFrame({"specs": scores, "cosine": cosines.numpy(), "status": status})

@@ -110,7 +110,9 @@ class Difference(Estimate):
     p: float | None
 
 
-def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.ndarray) -> Cells:
+def make_cells(
+    images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.ndarray
+) -> Cells:
     """Return the cells of entries, in the order of the names of images and pairs.
 
     Args:

@@ -73,7 +73,7 @@ def _cells(
     if pairs is None:
         pairs = np.full(n, None)
     weights = np.full(n, has_value, float)
-    return crossed.cells(images, pairs, by_judge.mean(axis=1), weights)
+    return crossed.make_cells(images, pairs, by_judge.mean(axis=1), weights)
 
 
 @checked

@@ -103,7 +103,7 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(
         assert tokens.find_truncated_texts(
             tokenizer, captions[row : row + 1], ids[[row]]
         ).tolist() == [row > fitting]
-    assert tokens.cut_texts(tokenizer, []) == set()
-    assert tokens.cut_texts(tokenizer, captions * 2) == {
+    assert tokens.truncated_texts(tokenizer, []) == set()
+    assert tokens.truncated_texts(tokenizer, captions * 2) == {
         c for c in captions if len(c.split()) > fitting
     }

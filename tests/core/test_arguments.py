@@ -111,7 +111,7 @@ def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         },
         "estimate_score": {"values": np.eye(N)[0], "images": IDS, "pairs": ["red_bill"] * N},
         "extract_pairs": {"captions": CAPTIONS, "adjectives": ["color"], "nouns": "birds"},
-        "judged_images": {"splits": SPLITS, "images": IMAGES, "train_on": "half", "seed": 0},
+        "evaluation_images": {"splits": SPLITS, "images": IMAGES, "train_on": "half", "seed": 0},
         "load_lexicon": {"path": tmp_path / "lexicon.yaml"},
         "make_prompts": {
             "captions": CAPTIONS,

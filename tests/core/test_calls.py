@@ -166,7 +166,7 @@ KNOWN = {
     ("compclip/clip/activations.py", "torch.from_file"): (1, "maps plain bytes"),
     ("compclip/clip/device.py", "ctypes"): (1, "for the next"),
     ("compclip/clip/device.py", "ctypes.CDLL"): (1, "the C library of this process"),
-    ("compclip/clip/frontier.py", "timm_model.TimmModel"): (1, "compares the type of a model"),
+    ("compclip/clip/freeze_point.py", "timm_model.TimmModel"): (1, "compares the type of a model"),
     ("compclip/clip/text_tower.py", "model.CLIP"): (1, "compares the type of a model"),
     ("compclip/clip/model.py", "getattr(open_clip.model)"): (1, f"one of two functions; {CONFIG}"),
     ("compclip/clip/model.py", "open_clip.CoCa"): (1, CONFIG),

@@ -72,7 +72,7 @@ def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: A
         cache=place / cache,
         settings=squares_settings(squares, **settings),
         results=str(squares),
-        halves=0,
+        judge_half=0,
         seed=0,
     )
     made.params.threads = 1

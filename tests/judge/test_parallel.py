@@ -23,7 +23,7 @@ rule train_judge:
     input: **{files}, splits=["{squares}/splits.parquet"], pretraining=[]
     output: judge=directory("judge")
     log: "judge.log"
-    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1,
+    params: processes=2, settings={settings}, results="{squares}", judge_half=0, seed=0, threads=1,
             cache=Path("cache")
     script: "{script}"
 """

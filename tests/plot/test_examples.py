@@ -124,7 +124,7 @@ def test_every_swap_marks_its_pairs(results: Path) -> None:
     swaps, unseen = choose_examples(
         read_generated(layout, GENERATORS, ["0"]), 12, np.random.default_rng(0), tables
     )
-    changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(
+    changes = pd.read_parquet(layout.folder / "swapped.parquet").set_index(
         ["image_id", "swapped_text"]
     )["changes"]
     assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6

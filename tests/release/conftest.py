@@ -22,7 +22,7 @@ from workflow_scripts.release import make_release
 
 SEEN = {
     "train_on": "half",
-    "halves": 0,
+    "judge_half": 0,
     "seed": 0,
     "prompts": "pairs",
     "batch": 256,

@@ -246,7 +246,7 @@ def test_failing_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> Non
     ):
         layout = Layout(tmp_path, "d", "color")
         for name, of in enumerate(judges):
-            write_json(of, layout.place / "bias" / f"{name}.json")
+            write_json(of, layout.folder / "bias" / f"{name}.json")
         bias_check = read_bias_check(layout, list(map(str, range(len(judges)))), 0.15)
         assert bias_check.passes is passes and words in bias_check.line
 

@@ -188,7 +188,7 @@ def make_job(
         "dataset": "d",
         "prompts": "pairs",
         "train_on": "train",
-        "halves": 0,
+        "judge_half": 0,
         "seed": 0,
         "batch": 256,
         "device": "cpu",

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from compclip.core import limits
-from compclip.specs.cut_captions import Chunker
+from compclip.specs.chunk_captions import Chunker
 from compclip.specs.data import LongExamples, read_source
 from tests.scripts import job
 from tests.specs.evaluated import refused
-from workflow_scripts.specs import cut_captions
+from workflow_scripts.specs import chunk_captions
 
 TEXTS = [f"A bird with {n} wings is sitting on a branch." for n in range(7)]
 
@@ -61,7 +61,9 @@ def cut(folder: Path, source: Path) -> LongExamples:
         folder / "one.parquet",
         {"model": "en_core_web_sm", "cache": folder / "cache"},
     )
-    cut_captions.main(job({"examples": source, "images": folder}, {"captions": output}, **settings))
+    chunk_captions.main(
+        job({"examples": source, "images": folder}, {"captions": output}, **settings)
+    )
     return LongExamples(pd.read_parquet(output), folder)
 
 

@@ -32,7 +32,7 @@ DEFAULTS = {
     "per_image": None,
     "train_on": "train",
     "candidates": None,
-    "halves": 0,
+    "judge_half": 0,
     "on_violation": "error",
     "is_published": False,
     "one_value": False,

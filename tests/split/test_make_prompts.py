@@ -15,7 +15,7 @@ from compclip.core.artifacts.parquet import check_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS, is_further
 from compclip.split.composition import Stream
-from compclip.split.judged import judge_images, judged_images
+from compclip.split.evaluation import evaluation_images, judge_training_images
 from compclip.split.make_prompts import MATCHED_DRAWS, count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.swap_adjectives import swap_adjectives
@@ -32,7 +32,7 @@ def made(seed: int, /, **changes):
         data.captions["image_id"], of_images, heldout, 12, Stream(seed, "d", "c")
     )
     swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
-    judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
+    judged = evaluation_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = (
         dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c")
         | changes
@@ -206,19 +206,19 @@ def test_half_judges_nothing_that_the_judge_learns_from(
     splits = splits_of(sizes)
     images = images_table(splits["image_id"].tolist(), ["x"] * len(splits) if files else None)
     judged, learns = (
-        judged_images(splits, images, "half", seed),
-        judge_images([splits], images, "half", seed),
+        evaluation_images(splits, images, "half", seed),
+        judge_training_images([splits], images, "half", seed),
     )
     assert not set(judged["image_id"]) & set(learns)
     assert set(judged["image_id"]) | set(learns) == set(splits["image_id"])
     assert set(splits.loc[splits["split"] == "train", "image_id"]) <= set(learns)
     for split, size in zip(("test_seen", "test_unseen"), sizes[1:], strict=True):
         assert (judged["split"] == split).sum() == size - size // 2
-    shuffled = judged_images(
+    shuffled = evaluation_images(
         splits.sample(frac=1, random_state=1), images.sample(frac=1, random_state=2), "half", seed
     )
     pd.testing.assert_frame_equal(judged, shuffled)
-    others = [judged_images(splits, images, "half", seed + more) for more in range(1, 6)]
+    others = [evaluation_images(splits, images, "half", seed + more) for more in range(1, 6)]
     assert min(sizes[1:]) < 9 or not all(map(judged.equals, others))
 
 
@@ -226,20 +226,20 @@ def test_images_without_a_file_and_a_judge_of_two_compositions() -> None:
     splits = splits_of((10, 10, 10))
     for train_on, judged, learns in (("train", 20, 10), ("half", 10, 20), ("all", 20, 30)):
         images = images_table(splits["image_id"].tolist())
-        assert len(judged_images(splits, images, train_on, 0)) == judged
-        assert len(judge_images([splits], images, train_on, 0)) == learns
+        assert len(evaluation_images(splits, images, train_on, 0)) == judged
+        assert len(judge_training_images([splits], images, train_on, 0)) == learns
         images.loc[::2, "path"] = "x"
-        shown = judged_images(splits, images, train_on, 0)
-        assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {
+        shown = evaluation_images(splits, images, train_on, 0)
+        assert {*shown["image_id"], *judge_training_images([splits], images, train_on, 0)} == {
             *images["image_id"][::2]
         }
     for train_on in ("train", "half", "all"):
         one = splits_of((100, 100, 100))
         other = one.assign(split=one["split"].sample(frac=1, random_state=0).to_numpy())
         images = images_table(one["image_id"].tolist())
-        learned = set(judge_images([one, other], images, train_on, 0))
-        assert learned == {*judge_images([one], images, train_on, 0)} & {
-            *judge_images([other], images, train_on, 0)
+        learned = set(judge_training_images([one, other], images, train_on, 0))
+        assert learned == {*judge_training_images([one], images, train_on, 0)} & {
+            *judge_training_images([other], images, train_on, 0)
         }
         if train_on == "half":
             # A test image of both is judged by both or neither: halves drawn apart would leave a

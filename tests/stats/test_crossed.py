@@ -25,7 +25,7 @@ def test_components_and_unpaired_differences() -> None:
     rng = np.random.default_rng(1)
     image, pair = np.repeat(np.arange(40), 6), rng.permutation(np.tile(np.arange(20), 12))
     values = rng.random(240) + rng.normal(0, 0.4, 20)[pair] + rng.normal(0, 0.3, 40)[image]
-    cells = crossed.cells(
+    cells = crossed.make_cells(
         [f"i{i:02}" for i in image], [f"p{p:02}" for p in pair], values, np.ones(240)
     )
     parts = crossed.components(cells, None)
@@ -38,7 +38,7 @@ def test_components_and_unpaired_differences() -> None:
     rng = np.random.default_rng(6)
     image, pair = np.arange(300), np.arange(300) % 10
     sides = [
-        crossed.cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300))
+        crossed.make_cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300))
         for p in (0.8, 0.4)
     ]
     a, b = map(crossed.estimate, sides)
@@ -104,18 +104,20 @@ def test_few_pairs_and_pairs_as_the_trials_if_all_hits_are_equal() -> None:
     for few in (1, 50):
         pair = np.repeat([0, 1], [few, 100 - few])
         estimate = crossed.estimate(
-            crossed.cells(np.arange(100), pair, np.where(pair, 0.2, 0.8), np.ones(100))
+            crossed.make_cells(np.arange(100), pair, np.where(pair, 0.2, 0.8), np.ones(100))
         )
         assert 0 <= estimate.low < 0.1 and 0.7 < estimate.high <= 1
     # Five pairs at 0: [0, 52 %]; without pairs, images are the trials.
     image, pair = np.arange(300), np.repeat(np.arange(5), 60)
     none, every = (
-        crossed.estimate(crossed.cells(image, pair, np.full(300, hit), np.ones(300)))
+        crossed.estimate(crossed.make_cells(image, pair, np.full(300, hit), np.ones(300)))
         for hit in (0.0, 1.0)
     )
     assert (none.low, none.high) == pytest.approx((0, 1 - 0.025 ** (1 / 5)))
     assert (every.low, every.high) == pytest.approx((0.025 ** (1 / 5), 1))
-    alone = crossed.estimate(crossed.cells(image, np.full(300, None), np.zeros(300), np.ones(300)))
+    alone = crossed.estimate(
+        crossed.make_cells(image, np.full(300, None), np.zeros(300), np.ones(300))
+    )
     assert alone.high == pytest.approx(1 - 0.025 ** (1 / 300))
 
 
@@ -143,7 +145,7 @@ def test_images_are_resampled_within_pairs() -> None:
     """By hand: two pairs of three and two images, whose residuals are from the means of their
     pairs.
     """
-    cells = crossed.cells(
+    cells = crossed.make_cells(
         np.arange(5), ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5)
     )
     of_images = 3 / 2 * (0.5**2 + 0.5**2) + 2 * (0.3**2 + 0.3**2)
@@ -151,7 +153,7 @@ def test_images_are_resampled_within_pairs() -> None:
     assert crossed.variance_within(cells).value == pytest.approx((of_images + of_pairs) / 25)
     assert crossed.variance_within(cells).degrees == 4
     # A cluster of images is resampled whole: the residuals of both pairs add.
-    together = crossed.cells(
+    together = crossed.make_cells(
         [0, 1, 2, 0, 1], ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5)
     )
     a, b = np.sqrt(1.5) * np.array([-0.5, 0.5, 0]), np.sqrt(2) * np.array([0.3, -0.3, 0])
@@ -160,7 +162,7 @@ def test_images_are_resampled_within_pairs() -> None:
     )
     rng = np.random.default_rng(3)
     image, values = np.repeat(np.arange(200), 2), rng.random(400)
-    cells = crossed.cells(image, np.full(400, None), values, np.ones(400))
+    cells = crossed.make_cells(image, np.full(400, None), values, np.ones(400))
     means = values.reshape(200, 2).mean(axis=1)
     assert cells.clusters == 200 and crossed.components(cells, None).pairs == 0
     assert crossed.image_variance(cells).value == pytest.approx(means.var(ddof=1) / 200)

@@ -60,7 +60,7 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, r
             {"judge": {"seeds": [0, 1], "epochs": 0}},
             ["judge: without training (epochs: 0) all judges are equal"],
         ),
-        ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
+        ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; did you mean judge_half?"]),
         (
             {"score": {"reference": "absent"}},
             ["score.reference: absent is not in generate.generators; allowed: "],

@@ -122,7 +122,7 @@ CODE = "compclip/"
             "lr: 0.001",
             "lr: 0.002",
             {"train_specs", "intrinsic", "draw_specs"},
-            {"describe_images", "train_base", "stretch", "cut_captions", "load_dataset"},
+            {"describe_images", "train_base", "stretch", "chunk_captions", "load_dataset"},
         ),
         (
             "small.yaml",

@@ -242,14 +242,18 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
     assert changed(seeds={"world": 1}) == {"load_dataset"}
     split = {"sample_heldout", "make_splits", "swap_adjectives", "make_prompts"}
     assert changed(seeds={"split": 1}) == split
-    assert changed(seeds={"halves": 1}) == {"make_prompts", "train_judge", "score_images"}
+    assert changed(seeds={"judge_half": 1}) == {"make_prompts", "train_judge", "score_images"}
     # Only what reads all judges changes with one more.
     assert changed(judge={"seeds": [4, 7]}) == {"score_images", "make_table"}
-    # A judge of a given seed depends on `seed` only by the halves.
+    # A judge of a given seed depends on `seed` only by `judge_half`.
     assert changed(seed=1) == {*RULES} - {"make_table"}
-    assert "train_judge" not in changed(seed=1, seeds={"halves": 0})
+    assert "train_judge" not in changed(seed=1, seeds={"judge_half": 0})
     config = load_config({"seed": 3, "seeds": {"split": 5}})
-    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == [
+    assert config.seeds.model_dump() == {
+        "world": 3,
+        "split": 5,
+        "judge_half": 3,
+    } and config.judges == [
         "3",
         "4",
     ]

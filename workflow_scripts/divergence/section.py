@@ -9,13 +9,13 @@ from workflow_scripts.layout import Layout
 
 
 def section(layout: Layout) -> PageSection:
-    divergences = read_divergences(layout.place)
+    divergences = read_divergences(layout.folder)
     context = {
         # Tests by the captions that are prompted for, and by all; train always has all captions.
         "of_prompts": divergence_lines(divergences, "prompts"),
         "of_captions": divergence_lines(divergences, "captions"),
         "tests": [SPLIT_NAMES[split] for split in TESTS],
-        "warnings": read_json(layout.place / "divergence.json")["warnings"],
+        "warnings": read_json(layout.folder / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),
         "measured": len(divergences) > 0,
     }

@@ -36,7 +36,7 @@ def main(job: Job) -> None:
             [read_table(file, SPLIT) for file in read.splits],
             settings,
             Path(params.results),
-            halves=params.halves,
+            judge_half=params.judge_half,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
         )
         judge, log_rows = train_judge(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from compclip.core import limits
 from compclip.core.artifacts.files import write_json
-from compclip.core.artifacts.parquet import Images, read_table, write_table
+from compclip.core.artifacts.parquet import ImageRange, read_table, write_table
 from compclip.core.errors import require
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.pairs.counts import PairCounts
@@ -21,7 +21,7 @@ from workflow_scripts.inputs import image_blocks, read_lexicons
 from workflow_scripts.job import Job, run_script
 
 
-def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
+def checked_captions(job: Job, images: ImageRange | None) -> pd.DataFrame:
     """Return image_id, caption_id and text of captions; raises UserError if one is too long."""
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"], images)
     too_long = captions[captions["text"].str.len() > limits.CAPTION]
@@ -34,7 +34,7 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
 
 
 def pairs_as_stated(
-    job: Job, extractor: Extractor, images: Images | None, captions: pd.DataFrame
+    job: Job, extractor: Extractor, images: ImageRange | None, captions: pd.DataFrame
 ) -> pd.DataFrame:
     """Return the pairs of some images, found in their captions or joined from shards."""
     if job.input.shards:

@@ -42,7 +42,7 @@ RELEASED_SETTINGS = (
     "dataset",
     "reference",
     "seed",
-    "halves",
+    "judge_half",
     "train_on",
     "prompts",
     "max_bias",
@@ -59,9 +59,9 @@ def judge_folder(layout: Layout, judge: str) -> str:
 def files_of(layout: Layout, params: Any) -> dict[str, Path]:
     """Return the files of a composition by their path in the release."""
     composition = layout.composition
-    files = {f"{composition}/{name}": layout.place / name for name in OF_COMPOSITION}
+    files = {f"{composition}/{name}": layout.folder / name for name in OF_COMPOSITION}
     for judge in params.judges:
-        bias = layout.place / "bias" / f"{judge}.json"
+        bias = layout.folder / "bias" / f"{judge}.json"
         files[f"{composition}/bias/{judge}.json"] = bias
         folder = layout.judge(judge)
         for path in sorted(folder.rglob("*")):

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.artifacts.files import read_json
-from compclip.core.artifacts.parquet import Images, read_table
+from compclip.core.artifacts.parquet import ImageRange, read_table
 from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.plot.examples import GeneratedImages, of_all_judges
@@ -29,11 +29,11 @@ def layouts(job: Job) -> list[Layout]:
 def table_file(layout: Layout, name: str) -> Path:
     folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
     # All other tables are the composition's own.
-    return folders.get(name, layout.place) / f"{name}.parquet"
+    return folders.get(name, layout.folder) / f"{name}.parquet"
 
 
 def read_composition(
-    layout: Layout, *names: str, images: Images | None = None
+    layout: Layout, *names: str, images: ImageRange | None = None
 ) -> dict[str, pd.DataFrame]:
     return {
         name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names
@@ -81,10 +81,10 @@ def read_summary(
         comparisons=comparisons,
         anchors=params.anchors,
         summaries=summaries,
-        divergence=read_divergences(layout.place),
+        divergence=read_divergences(layout.folder),
         fids=read_fids(layout, params),
         bias_check=read_bias_check(layout, params.judges, params.max_bias),
-        heldout=read_json(layout.place / "heldout.json"),
+        heldout=read_json(layout.folder / "heldout.json"),
         training_data=params.training_data,
         unchecked=unchecked,
     )

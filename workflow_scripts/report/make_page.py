@@ -48,7 +48,7 @@ def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     yield from skipped.in_pairs(len(images), pairs, ranking)
     swapped = read_table(artifacts.table_file(layout, "swapped"), SWAPPED, ["image_id"])
     yield from skipped.in_splits(images, splits, swapped)
-    yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
+    yield from skipped.in_prompts(read_json(layout.folder / "prompts.json"))
 
 
 def ignored_line(params: Any) -> str:

@@ -38,9 +38,9 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
         classes: the class (species) of each image, which intervals resample as one.
     """
     # Only swaps to an adjective that excludes the original one count in what is composed.
-    swapped = read_frame(layout.place / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
-    ranking = read_table(layout.place / "ranking.parquet", RANKING)
-    matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
+    swapped = read_frame(layout.folder / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
+    ranking = read_table(layout.folder / "ranking.parquet", RANKING)
+    matched = matched_pairs(ranking, read_heldout(layout.folder / "heldout.json"))
 
     def read_scores(generator: str, judge: str) -> list[Scored]:
         summary, tables = read_score_folder(layout.scores(generator, judge))
@@ -56,9 +56,9 @@ def read_measurements(layout: Layout, params: Any, classes: pd.Series) -> Compos
     """Read all that the rows of a composition are computed from."""
     return Composition(
         scores=[*read_all_scores(layout, params, classes)],
-        divergence=read_divergences(layout.place),
+        divergence=read_divergences(layout.folder),
         fids=read_fids(layout, params),
-        variants=read_json(layout.place / "variants.json")["splits"],
+        variants=read_json(layout.folder / "variants.json")["splits"],
     )
 
 

@@ -18,7 +18,7 @@ from compclip.core.tables import MANIFEST, ORACLE, SCORES
 from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.score_table import Rules, SetScores
-from compclip.split.judged import judged_images
+from compclip.split.evaluation import evaluation_images
 from compclip.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
@@ -62,7 +62,7 @@ def read_inputs(job: Job) -> Inputs:
     """Read the tables, and set the number of candidates; UserError if there are too few."""
     params = job.params
     read = read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants")
-    judged = judged_images(read["splits"], read["images"], params.train_on, params.halves)
+    judged = evaluation_images(read["splits"], read["images"], params.train_on, params.judge_half)
     tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
     scoring = Scoring.model_validate(params.scoring)
     candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)

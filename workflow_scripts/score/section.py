@@ -54,7 +54,7 @@ def bias_lines(bias_check: BiasCheck) -> list[Line]:
 
 
 def read_bias_check(layout: Layout, judges: Sequence[str], max_bias: float) -> BiasCheck:
-    folder = layout.place / "bias"
+    folder = layout.folder / "bias"
     return BiasCheck({name: read_json(folder / f"{name}.json") for name in judges}, max_bias)
 
 

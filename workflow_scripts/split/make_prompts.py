@@ -10,7 +10,7 @@ from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.log import log
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS, is_further
 from compclip.split.composition import Stream
-from compclip.split.judged import judged_images
+from compclip.split.evaluation import evaluation_images
 from compclip.split.make_prompts import (
     Prompting,
     PromptPairs,
@@ -86,7 +86,7 @@ def main(job: Job) -> None:
     heldout = read_json(job.input.heldout)
     splits, images = read_tables(job, "splits", "images").values()
     # With ``train_on: half``, images that the judge learned from are not judged.
-    judged = judged_images(splits, images, params.train_on, params.halves)
+    judged = evaluation_images(splits, images, params.train_on, params.judge_half)
     stream = Stream(params.seed, params.dataset, job.wildcards.composition)
     chosen = choose(job, heldout["pairs"], judged, stream)
 

@@ -121,7 +121,7 @@ def swap_lines(layout: Layout, seed: int) -> list[dict[str, Any]]:
     """Return swapped captions and their originals with marked changes, spread over pairs and drawn
     by seed.
     """
-    file = layout.place / "swapped.parquet"
+    file = layout.folder / "swapped.parquet"
     # Of all rows, only the columns to choose by are read; then the rows of the chosen images.
     keys = read_table(file, SWAPPED, [*CAPTION_KEY, "pair"])
     # Each image is a class of its own, so rows are spread over pairs alone.
@@ -140,7 +140,7 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     """Return the section of one composition; ``alone``: the page has no scores, so swapped captions
     are expanded.
     """
-    folder = layout.place
+    folder = layout.folder
     audit = read_json(folder / "audit.json")
     heldout = read_json(folder / "heldout.json")
     widths = read_json(folder / "widths.json")

@@ -73,6 +73,7 @@ CONTAINER = r"^[\w./@+=,:~ -]+$"
 RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "judge.share": ("judge.shared", {}),
     "score.health": ("score.max_bias", {}),
+    "seeds.halves": ("seeds.judge_half", {}),
     "split.heldout.least": ("split.heldout.min_pairs", {}),
     "split.heldout.prefer": ("split.heldout.prefer_swappable", {"any": False, "swappable": True}),
     "split.violations": ("split.on_violation", {"refuse": "error", "count": "warn"}),
@@ -85,7 +86,7 @@ class SeedsConfig(Section):
 
     world: SeedNumber | None = Field(None, description="what the source draws")
     split: SeedNumber | None = Field(None, description="held-out pairs, splits and swaps")
-    halves: SeedNumber | None = Field(
+    judge_half: SeedNumber | None = Field(
         None, description="which half of the test images judges train on"
     )
 

@@ -65,7 +65,10 @@ class BasePlan:
         self.results_param = literal(self.results)
         self.location_params = {"dataset": self.dataset, "results": self.results_param}
         # Which images the judges have seen.
-        self.seen_params = {"train_on": config.judge.train_on, "halves": config.seeds.halves}
+        self.seen_params = {
+            "train_on": config.judge.train_on,
+            "judge_half": config.seeds.judge_half,
+        }
         self.cache_param = undecisive(config.cache)
         self.parsing_params = {"model": literal(config.pairs.model), "cache": self.cache_param}
 
@@ -200,7 +203,7 @@ class BasePlan:
         return {
             "processes": judge.gpus,  # each GPU has a process
             "threads": self.config.threads,
-            "halves": self.config.seeds.halves,
+            "judge_half": self.config.seeds.judge_half,
             "results": self.results_param,
             "cache": self.cache_param,
         }

@@ -20,7 +20,7 @@ PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 ROWS_PER_GROUP = 1 << 15
 # The rows of a table to read: from the first to the last of two images, in a table sorted by image;
 # or of these images.
-Images = tuple[str, str] | Collection[str]
+ImageRange = tuple[str, str] | Collection[str]
 
 
 def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
@@ -89,7 +89,10 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
 
 
 def read_table(
-    path: str | Path, schema: Schema, columns: list[str] | None = None, images: Images | None = None
+    path: str | Path,
+    schema: Schema,
+    columns: list[str] | None = None,
+    images: ImageRange | None = None,
 ) -> pd.DataFrame:
     """Read Parquet and check it against ``schema``; ``columns`` and ``images`` read and check only
     these.
@@ -105,7 +108,7 @@ def read_table(
 
 
 def read_frame(
-    path: str | Path, columns: list[str] | None = None, images: Images | None = None
+    path: str | Path, columns: list[str] | None = None, images: ImageRange | None = None
 ) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
     filters: Any = None
@@ -133,7 +136,7 @@ def image_ids(path: str | Path) -> tuple[pa.Array, int]:
         return ids.take(order), file.metadata.num_rows
 
 
-def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[Images | None]:
+def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[ImageRange | None]:
     """Return the blocks of the images of a shard, of about ``size`` rows each; None is a block of
     all.
 
@@ -149,7 +152,7 @@ def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[I
     if shards == number == 1:
         return [None]
     bounds = [begin + images * block // number for block in range(number + 1)]
-    blocks: list[Images | None] = []
+    blocks: list[ImageRange | None] = []
     for first, after in pairwise(bounds):
         if first < after:
             blocks.append((ids[first].as_py(), ids[after - 1].as_py()))

@@ -52,7 +52,7 @@ class Chunker:
         return values
 
 
-def cut_captions(
+def chunk_captions(
     examples: pd.DataFrame,
     images: Path,
     *,

@@ -10,8 +10,8 @@ from compclip.core.seeds import rng
 from compclip.core.settings.arguments import Images, Splits, Whole, checked, require_joined
 
 
-def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the images with a file, and a column ``learns``: whether they train a judge that
+def _with_training(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the images with a file, and a column ``trains``: whether they train a judge that
     trains on half.
 
     All images of train do, and of each test split those that come first in one random order of all
@@ -22,17 +22,18 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
     if len(with_file):  # without any file, all images count
         splits = splits[splits["image_id"].isin(with_file)]
     table = splits.sort_values("image_id", ignore_index=True)
-    # One order of all images, whatever the composition.
+    # One order of all images, whatever the composition. The stream keeps the name under which
+    # former runs drew it, so that their halves stay.
     order = rng(seed, "judged_images").permutation(len(images))
     order_of_image = pd.Series(order, index=sorted(images["image_id"]))
     rank = table["image_id"].map(order_of_image).groupby(table["split"]).rank(method="first")
     size_of_split = table["split"].value_counts()
     is_first_half = rank <= table["split"].map(size_of_split) // 2
-    return table.assign(learns=is_first_half | (table["split"] == "train"))
+    return table.assign(trains=is_first_half | (table["split"] == "train"))
 
 
 @checked
-def judged_images(
+def evaluation_images(
     splits: Splits,
     images: Images,
     train_on: Annotated[str, Field(pattern="^(train|half|all)$")],
@@ -54,14 +55,14 @@ def judged_images(
             (docs/library.md).
     """
     require_joined(images, "images", splits=splits)
-    rows = _with_learns(splits, images, seed)
+    rows = _with_training(splits, images, seed)
     if train_on == "half":
-        rows = rows[~rows["learns"]]
+        rows = rows[~rows["trains"]]
     rows = rows[rows["split"] != "train"]
     return rows[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)
 
 
-def judge_images(
+def judge_training_images(
     splits: Iterable[pd.DataFrame], images: pd.DataFrame, train_on: str, seed: int
 ) -> list[str]:
     """Return the images that train the judge, sorted: those that may train it in all compositions
@@ -69,15 +70,15 @@ def judge_images(
 
     Args:
         splits: image_id and split, for each composition.
-        images, train_on, seed: as in ``judged_images``; ``half``: train and the test images that
-            are not judged.
+        images, train_on, seed: as in ``evaluation_images``; ``half``: train and the test images
+            that are not judged.
     """
     allowed = []
     for composition_splits in splits:
         # An image that another composition judges must not train.
-        rows = _with_learns(composition_splits, images, seed)
+        rows = _with_training(composition_splits, images, seed)
         if train_on == "half":
-            rows = rows[rows["learns"]]
+            rows = rows[rows["trains"]]
         elif train_on == "train":
             rows = rows[rows["split"] == "train"]
         allowed.append(set(rows["image_id"]))

@@ -2,7 +2,7 @@
 
 from compclip.core.artifacts.parquet import write_table
 from compclip.core.tables import CHUNKS
-from compclip.specs.cut_captions import cut_captions
+from compclip.specs.chunk_captions import chunk_captions
 from compclip.specs.data import read_source
 from compclip.text.language import skip_torch
 from workflow_scripts.job import Job, run_script
@@ -11,7 +11,7 @@ from workflow_scripts.job import Job, run_script
 def main(job: Job) -> None:
     model = job.params.model
     skip_torch(model)
-    chunks = cut_captions(
+    chunks = chunk_captions(
         read_source(job.input.examples),
         job.input.images,
         model=model,

@@ -1,7 +1,7 @@
-"""The frontier of a partly trained tower: the part before it is frozen, so its output is computed
-only once.
+"""The freeze point of a partly trained tower: what comes before it is frozen, so its output is
+computed only once.
 
-A tower is a sequence of stages; the frontier lies before the first stage that trains.
+A tower is a sequence of stages; the freeze point lies before the first stage that trains.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CutTower:
+class FreezePoint:
     """A tower in two parts: ``frozen`` ends with stage ``last_frozen``; ``trained`` gives the
     features (n, d).
     """
@@ -113,20 +113,20 @@ def _chain(stages: Sequence[Stage]) -> Transform:
     return run
 
 
-def image_cut(model: Any) -> CutTower | None:
-    """Cut ``model``'s image tower before the first stage that trains; None if nothing before it is
-    frozen.
+def image_freeze_point(model: Any) -> FreezePoint | None:
+    """Return the freeze point of ``model``'s image tower, before the first stage that trains; None
+    if nothing before it is frozen.
     """
     stages = image_stages(model.visual)
     n = _count_frozen(stages)
     if n == 0:
         return None
-    return CutTower(_chain(stages[:n]), _chain(stages[n:]), stages[n - 1].name)
+    return FreezePoint(_chain(stages[:n]), _chain(stages[n:]), stages[n - 1].name)
 
 
-def text_cut(model: Any) -> CutTower | None:
-    """Cut ``model``'s ``causal_tower`` before the first block that trains; None if there is none or
-    it is the first.
+def text_freeze_point(model: Any) -> FreezePoint | None:
+    """Return the freeze point of ``model``'s ``causal_tower``, before the first block that trains;
+    None if there is none or it is the first.
     """
     tower = causal_tower(model)
     if tower is None or not tower.transformer.batch_first:
@@ -148,4 +148,4 @@ def text_cut(model: Any) -> CutTower | None:
     def trained(x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         return pool(tower, run_trained(x), ids)
 
-    return CutTower(_chain(stages[:n]), trained, stages[n - 1].name)
+    return FreezePoint(_chain(stages[:n]), trained, stages[n - 1].name)

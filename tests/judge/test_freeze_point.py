@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from compclip.clip.frontier import image_cut, text_cut
+from compclip.clip.freeze_point import image_freeze_point, text_freeze_point
 from compclip.clip.model import construct
 from compclip.clip.sources import find_model
 from compclip.clip.text_tower import lengths
@@ -62,7 +62,7 @@ def test_a_tower_is_cut_before_what_trains(
                 torch.randn_like(parameter) * 0.1
             )  # otherwise a ResNet's blocks do nothing
     choose_trainable(model, patterns)
-    images, texts = image_cut(model), text_cut(model)
+    images, texts = image_freeze_point(model), text_freeze_point(model)
     assert (images and images.last_frozen, texts and texts.last_frozen) == last_frozen
     pixels = torch.randn(3, 3, 32, 32)
     ids = torch.tensor([[7, 3, 9, 0, 0], [8, 9, 0, 0, 0], [1, 2, 3, 4, 9]])
@@ -89,8 +89,8 @@ def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> No
     assert {name.split(".layer4")[0] for name in trained if "layer4" in name} == {"visual"}
     assert sum(name.startswith("transformer.") for name in trained) == 12
     assert (
-        image_cut(model).last_frozen == "layer3.22"
-        and text_cut(model).last_frozen == "resblocks.10"
+        image_freeze_point(model).last_frozen == "layer3.22"
+        and text_freeze_point(model).last_frozen == "resblocks.10"
     )
     training_mode(model)
     modes = {
@@ -121,7 +121,7 @@ def test_the_papers_judge_is_cut_after_layer3_and_the_last_block_but_one() -> No
         ("trunk", {"trainable": ["visual.head.*", "text.*"]}),
     ],
 )
-def test_training_from_the_frontier_is_training(
+def test_training_from_the_freeze_point_is_training(
     train: Train,
     squares: Path,
     model: Model,
@@ -133,8 +133,8 @@ def test_training_from_the_frontier_is_training(
     settings = {"model": model(name), "epochs": 2, "lr": 0.002, **more}
     fast = train("fast", cache="one", **settings)
     assert not list((tmp_path / "one").rglob("*.bin"))
-    monkeypatch.setattr(training_inputs, "image_cut", lambda model: None)
-    monkeypatch.setattr(training_inputs, "text_cut", lambda model: None)
+    monkeypatch.setattr(training_inputs, "image_freeze_point", lambda model: None)
+    monkeypatch.setattr(training_inputs, "text_freeze_point", lambda model: None)
     slow = train("slow", cache="two", **settings)
     start = untrained(squares, tmp_path / "start", **settings)
     assert_alike(start, slow, fast, coarse=more.get("precision") == "amp_bf16")
