@@ -66,7 +66,7 @@ class Rule:
 
 
 class ImagePairs(NamedTuple):
-    """What is read of all images: their ids, ``pairs_of_images`` and ``contested_captions``."""
+    """What is read of all images: their ids, ``pairs_of_images`` and ``find_contested``."""
 
     image_ids: list[str]
     pairs: pd.DataFrame
@@ -143,7 +143,7 @@ def images_with_heldout(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.Dat
     return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
 
 
-def contested_captions(
+def find_contested(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], reader: Reader
 ) -> list[dict[str, Any]]:
     """Return the captions in which word order states a held-out pair, of images in which none was
@@ -189,7 +189,7 @@ def read_images(
         table = pairs_of_images(occurrences, ranking, heldout)
         tables.append(table.astype(dict.fromkeys(CATEGORICAL, "category")))
         if reader is not None:
-            contested += contested_captions(texts, occurrences, heldout, reader)
+            contested += find_contested(texts, occurrences, heldout, reader)
     joined = pd.concat([table.drop(columns=CATEGORICAL) for table in tables], ignore_index=True)
     for name in CATEGORICAL:
         # pd.concat would make objects of columns that have different categories.
@@ -425,7 +425,7 @@ def make_splits(  # noqa: PLR0913
         test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
         published: use the images of this split.pkl.
         division: use the sides that ``divide_images`` returns.
-        contested: what ``contested_captions`` returns, if it is known.
+        contested: what ``find_contested`` returns, if it is known.
         dataset, composition: names for the random stream and for messages.
 
     Returns:
