@@ -56,8 +56,8 @@ class Job:
         )
 
     @property
-    def where(self) -> str:
-        """The data set and the composition, for messages."""
+    def location(self) -> str:
+        """The folder of the composition in the results, by which messages name it."""
         return f"{self.params.dataset}/{self.wildcards.composition}"
 
 

@@ -32,8 +32,8 @@ class Stream:
     composition: str = "composition"
 
     @property
-    def where(self) -> str:
-        """The composition, as messages name it."""
+    def location(self) -> str:
+        """The folder of the composition in the results, by which messages name it."""
         return f"{self.dataset}/{self.composition}"
 
     def generator(self, step: str, *keys: str) -> np.random.Generator:

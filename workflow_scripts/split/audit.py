@@ -23,7 +23,7 @@ def main(job: Job) -> None:
         audits,
         heldout=heldout,
         on_violation=job.params.on_violation,
-        where=job.where,
+        where=job.location,
         reported=reported,
         excluded=excluded_images(read_json(job.input.excluded)),
     )

@@ -37,7 +37,7 @@ def join_offers(job: Job) -> Offers:
 
 def write_summary(job: Job, entries: Counter[str], captions: int, more: dict[str, Any]) -> None:
     summary = count_swaps(entries, captions, read_heldout(job.input.heldout), more)
-    log_swaps(summary, job.where)
+    log_swaps(summary, job.location)
     write_json(summary, job.output.summary)
 
 
