@@ -57,7 +57,7 @@ class Job:
 
     @property
     def location(self) -> str:
-        """The folder of the composition in the results, by which messages name it."""
+        """The data set and the composition, as messages give them."""
         return f"{self.params.dataset}/{self.wildcards.composition}"
 
 

@@ -33,7 +33,7 @@ class Stream:
 
     @property
     def location(self) -> str:
-        """The folder of the composition in the results, by which messages name it."""
+        """The data set and the composition, as messages and file names give them."""
         return f"{self.dataset}/{self.composition}"
 
     def generator(self, step: str, *keys: str) -> np.random.Generator:

@@ -39,12 +39,12 @@ from compclip.split.published_split import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, require_occurring
 
-# By default, test_seen has at most this percentage of the images, as the published split of C-CUB
-# by color.
+# By default, test_seen has at most this percentage of the images, about as in the published split
+# of C-CUB by color.
 MAX_SEEN_PERCENT = 12
-# Fractions of the images that train should keep and must keep. They are choices without a source:
-# the paper's rule leaves 34 to 39 % of the images of birds to train (docs/widths.md), so that a
-# smaller train than the first is a warning, and another draw is preferred (``choose_draw``).
+# Fractions of the images that train should keep and must keep; both are choices without a source.
+# The paper's rule leaves 34 to 39 % of the images of birds to train (color, docs/widths.md), so less
+# than the first is only a warning, and ``choose_draw`` prefers another draw.
 LOW_TRAIN = 0.40
 MIN_TRAIN = 0.20
 
