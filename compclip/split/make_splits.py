@@ -43,8 +43,8 @@ from compclip.text.lexicon import Lexicon, require_occurring
 # of C-CUB by color.
 MAX_SEEN_PERCENT = 12
 # Fractions of the images that train should keep and must keep; both are choices without a source.
-# The paper's rule leaves 34 to 39 % of the images of birds to train (color, docs/widths.md), so less
-# than the first is only a warning, and ``choose_draw`` prefers another draw.
+# The paper's rule leaves 34 to 39 % of the images of birds to train (color, docs/widths.md), so
+# less than the first is only a warning, and ``choose_draw`` prefers another draw.
 LOW_TRAIN = 0.40
 MIN_TRAIN = 0.20
 
