@@ -31,6 +31,7 @@ WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.it
 
 _LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
 _LONGEST = max(phrase.count("_") for phrase in _LETTERS) + 1  # words of a phrase
+_OPENERS = {phrase.partition("_")[0] for phrase in _LETTERS}
 _SUPPOSING = _LETTERS["suppose"]
 
 
@@ -46,6 +47,15 @@ def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
     )
 
 
+def _longest_phrase(words: Sequence[str]) -> str:
+    """Return the longest phrase in ``scopes`` that ``words`` begin with, "" if there is none."""
+    for length in range(len(words), 0, -1):
+        phrase = "_".join(words[:length])
+        if phrase in _LETTERS:
+            return phrase
+    return ""
+
+
 def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
     """Return the letters of words in ``scopes``, by the longest phrase at each; ``unlisted``: those
     of words that are in no phrase.
@@ -56,9 +66,10 @@ def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
     while len(letters) < len(words):
         begin = len(letters)
         following = words[begin : begin + _LONGEST]
-        lengths = range(len(following), 0, -1)
-        phrases = ["_".join(following[:length]) for length in lengths]
-        phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
+        phrase = ""
+        # Most words begin no phrase.
+        if words[begin].partition("_")[0] in _OPENERS:
+            phrase = _longest_phrase(following)
         letter = _LETTERS.get(phrase, unlisted[begin])
         if len(following) > 1 and _is_inverted(words, begin, letters):
             letter = _SUPPOSING
