@@ -39,12 +39,9 @@ def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
     """Return whether a clause begins at ``begin`` with a verb before its subject: `had it a red
     bill`.
     """
-    is_begin = begin == 0 or letters[-1] in ".,"
-    return (
-        is_begin
-        and words[begin] in WORDS.inverted_verbs
-        and words[begin + 1] in WORDS.inverted_subjects
-    )
+    if begin + 1 == len(words) or words[begin + 1] not in WORDS.inverted_subjects:
+        return False
+    return begin == 0 or letters[-1] in ".,"
 
 
 def _longest_phrase(words: Sequence[str]) -> str:
@@ -65,13 +62,15 @@ def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
     letters = ""
     while len(letters) < len(words):
         begin = len(letters)
-        following = words[begin : begin + _LONGEST]
-        phrase = ""
+        word = words[begin]
+        letter = unlisted[begin]
+        further = ""
         # Most words begin no phrase.
-        if words[begin].partition("_")[0] in _OPENERS:
-            phrase = _longest_phrase(following)
-        letter = _LETTERS.get(phrase, unlisted[begin])
-        if len(following) > 1 and _is_inverted(words, begin, letters):
+        if word.partition("_")[0] in _OPENERS:
+            phrase = _longest_phrase(words[begin : begin + _LONGEST])
+            letter = _LETTERS.get(phrase, letter)
+            further = "_" * phrase.count("_")
+        if word in WORDS.inverted_verbs and _is_inverted(words, begin, letters):
             letter = _SUPPOSING
-        letters += letter + "_" * phrase.count("_")
+        letters += letter + further
     return letters
