@@ -8,6 +8,7 @@ second pool.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ ENTRY = ["image_id", "caption_id", "draw"]
 FAILED = [*ENTRY, "pair", "file_name", "status"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, since tables have no equality
 class EntrySet:
     """Entries of one split and their pool."""
 
@@ -37,10 +38,10 @@ class EntrySet:
     # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
-    @property
+    @cached_property  # all judges ask for it
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
-        return {*self.entries["text"], *self.pool["text"]}
+        return {*self.entries["text"].unique(), *self.pool["text"].unique()}
 
 
 def judged_entries(

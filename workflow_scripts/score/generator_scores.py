@@ -3,7 +3,6 @@ scores.
 """
 
 import pickle
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,14 +101,10 @@ def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntryS
     """Yield the name and the sets of each generator, one at a time in memory."""
     splits_by_generator = job.params.splits_by_generator
     generators = zip(splits_by_generator.items(), job.input.manifests, strict=True)
-    for number, ((name, splits), file) in enumerate(generators, 1):
-        started = time.monotonic()
+    for (name, splits), file in generators:
         manifest = read_table(file, MANIFEST)
         distractors = inputs.rules.scoring.distractors
         yield name, entry_sets(splits, distractors, manifest=manifest, **inputs.tables)
-        # By now, the caller has scored and written them.
-        seconds = time.monotonic() - started
-        log.info("generator %d of %d, %s: %.0f s", number, len(splits_by_generator), name, seconds)
 
 
 def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:
@@ -123,6 +118,7 @@ def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output
         **judged.judge,
         "scores": summaries,
     }
+    log.info("generator %s by judge %s", name, judged.judge["judge"])
     with atomic_folder(output) as folder:
         for set_name, scores in judged.scores.items():
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
