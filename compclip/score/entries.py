@@ -16,7 +16,7 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.tables import CAPTION_KEY
-from compclip.split.pools import pool_captions
+from compclip.split.pools import Pools
 from compclip.stats.r_precision import Entries, Pool, make_pool
 
 # The columns that identify an entry within a split.
@@ -92,15 +92,13 @@ def entry_sets(
     *,
     prompts: pd.DataFrame,
     manifest: pd.DataFrame,
-    captions: pd.DataFrame,
-    judged: pd.DataFrame,
-    swapped: pd.DataFrame,
+    pools: Pools,
 ) -> list[EntrySet]:
     """Return the entry sets of a generator that serves ``splits``, in order."""
     result = []
     for name, split, kind in set_names(splits, distractors):
         entries, failed = judged_entries(prompts, manifest, split)
-        pool = pool_captions(captions, judged, swapped, split, kind)
+        pool = pools.of_set(split, kind)
         result.append(EntrySet(name, split, kind, entries, pool, failed))
     return result
 

@@ -69,6 +69,8 @@ class Oracle:
         self.original: Facts = {
             caption: _changed(statements, ()) for caption, statements in stated.items()
         }
+        of_captions = {*self.original.values(), *self.swapped.values(), frozenset[Fact]()}
+        self.facts_by_text = {facts_text(of_caption): of_caption for of_caption in of_captions}
 
 
 def _facts_of_changed(
@@ -186,7 +188,8 @@ def facts_text(stated: frozenset[Fact]) -> str:
 
 def as_facts(table: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """Return ``table`` with each caption's facts as its text."""
-    keys = table[CAPTION_KEY].itertuples(index=False, name=None)
+    # Lists, because iterating over a column of strings takes several times as long.
+    keys = zip(*(table[name].tolist() for name in CAPTION_KEY), strict=True)
     texts = [facts_text(facts.get(key, frozenset())) for key in keys]
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
@@ -204,9 +207,7 @@ def score_by_oracle(
         pool=as_facts(entry_set.pool, pool_facts),
     )
     numbered = number_set(entry_set, rules.classes)
-    all_facts = [*entry_facts.values(), *pool_facts.values(), frozenset[Fact]()]
-    facts_by_text = {facts_text(stated): stated for stated in all_facts}
-    captions = [facts_by_text[text] for text in numbered.texts]
+    captions = [oracle.facts_by_text[text] for text in numbered.texts]
     scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     # The oracle is scored like a judge whose similarity is this fraction.
     similarities = fraction_true(scenes, captions)

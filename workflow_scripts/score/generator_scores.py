@@ -18,7 +18,7 @@ from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.score_table import Rules, SetScores
 from compclip.split.judged import judged_images
-from compclip.split.pools import bounded, class_names, least_distractors
+from compclip.split.pools import Pools, bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
@@ -27,7 +27,7 @@ from workflow_scripts.job import Job
 class Inputs:
     """The common inputs of all generators' scores."""
 
-    tables: dict[str, pd.DataFrame]  # arguments of ``entry_sets``, except a generator's manifest
+    tables: dict[str, pd.DataFrame]  # captions, judged, prompts, swapped
     images: pd.DataFrame
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
@@ -100,11 +100,16 @@ def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, 
 def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
     """Yield the name and the sets of each generator, one at a time in memory."""
     splits_by_generator = job.params.splits_by_generator
+    prompts = inputs.tables["prompts"]
+    pools = Pools(*(inputs.tables[name] for name in ("captions", "judged", "swapped")))
     generators = zip(splits_by_generator.items(), job.input.manifests, strict=True)
     for (name, splits), file in generators:
         manifest = read_table(file, MANIFEST)
         distractors = inputs.rules.scoring.distractors
-        yield name, entry_sets(splits, distractors, manifest=manifest, **inputs.tables)
+        yield (
+            name,
+            entry_sets(splits, distractors, prompts=prompts, manifest=manifest, pools=pools),
+        )
 
 
 def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:
