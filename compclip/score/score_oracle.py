@@ -209,24 +209,25 @@ def score_by_oracle(
     numbered = number_set(entry_set, rules.classes)
     captions = [oracle.facts_by_text[text] for text in numbered.texts]
     scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
-    # The oracle is scored like a judge whose similarity is this fraction.
-    similarities = fraction_true(scenes, captions)
     choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
     # A distractor ties with a completely true own caption only if it is completely true as well.
     # That caption is added as the last text, and each entry takes it for its own.
     n = len(captions)
+    # The oracle is scored like a judge whose similarity is this fraction.
+    similarities = fraction_true(scenes, [*captions, frozenset()])
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     weights = Weights(numbered.pool, n + 1)
     tied = np.zeros(len(entry_set.entries))
 
     def one_pass() -> Blocks:
         for rows, values in blocks(similarities, numbered.entries.classes):
-            # All of its facts are true of any image.
-            with_perfect = np.column_stack([values, np.ones(len(rows))])
-            _, _, tied[rows] = weigh(with_perfect, perfect, rows, weights)
+            # All facts of the last text are true of any image. It is never a distractor, because
+            # the pool does not have it.
+            values[:, n] = 1
+            _, _, tied[rows] = weigh(values, perfect, rows, weights)
             yield rows, values
 
-    judged = rules.judge(one_pass(), n, numbered)
+    judged = rules.judge(one_pass(), n + 1, numbered)
 
     def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
