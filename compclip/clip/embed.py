@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache, key
+from compclip.core.identity.cache import Cache, keys
 from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import sha256
 from compclip.core.log import log
@@ -120,12 +121,11 @@ class Embedder:
             # The columns of the judges follow each other.
             vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
             for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
-                keys = embedder._image_keys(chosen, digests)
-                embedder._store(keys, block)
+                embedder._store(embedder._image_keys(chosen, digests), block)
             return vectors
 
-        keys = self._image_keys(items, digests)
-        return self._rows("images", keys, encode, lambda row: str(items[row][0]))
+        image_keys = self._image_keys(items, digests)
+        return self._rows("images", image_keys, encode, lambda row: str(items[row][0]))
 
     def files(self, paths: Sequence[str | Path]) -> np.ndarray:
         """Return (n, d) for files without boxes."""
@@ -141,33 +141,31 @@ class Embedder:
         def describe(row: int) -> str:
             return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
-        keys = [key("caption", self.settings, self.judge.hash, text) for text in texts]
-        return self._rows("captions", keys, encode, describe)
+        text_keys = keys(("caption", self.settings, self.judge.hash), zip(texts))
+        return self._rows("captions", text_keys, encode, describe)
 
     def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
-        return [
-            key("image", self.settings, self.judge.hash, digests[path], repr(box))
-            for path, box in items
-        ]
+        rows = ((digests[path], repr(box)) for path, box in items)
+        return keys(("image", self.settings, self.judge.hash), rows)
 
-    def _store(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        self.cache.put((name, row.tobytes()) for name, row in zip(keys, vectors, strict=True))
+    def _store(self, names: Sequence[bytes], vectors: np.ndarray) -> None:
+        self.cache.put((name, row.tobytes()) for name, row in zip(names, vectors, strict=True))
 
     def _rows(
         self,
         unit: str,
-        keys: list[bytes],
+        names: list[bytes],
         encode: Callable[[list[int]], np.ndarray],
         item: Callable[[int], str],
     ) -> np.ndarray:
-        """Return the embeddings (n, d) of n keys; only new ones are encoded."""
+        """Return the embeddings (n, d) of the n keys ``names``; only new ones are encoded."""
         first: dict[bytes, int] = {}  # row of each distinct key
-        for row, name in enumerate(keys):
+        for row, name in enumerate(names):
             first.setdefault(name, row)
 
-        def check(vectors: np.ndarray, names: Sequence[bytes]) -> None:
+        def check(vectors: np.ndarray, checked: Sequence[bytes]) -> None:
             judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(vectors, judge, lambda row: item(first[names[row]]))
+            check_embeddings(vectors, judge, lambda row: item(first[checked[row]]))
 
         stored = self.cache.get(list(first))
         vectors = {name: np.frombuffer(value, np.float32) for name, value in stored.items()}
@@ -182,14 +180,14 @@ class Embedder:
         log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
         size = BATCHES_HELD * self.batch
         for start in range(0, len(missing), size):
-            names = missing[start : start + size]
-            encoded = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
-            check(encoded, names)  # before they are stored
-            self._store(names, encoded)
-            vectors |= zip(names, encoded, strict=True)
-        if not keys:
+            new = missing[start : start + size]
+            encoded = np.ascontiguousarray(encode([first[name] for name in new]), np.float32)
+            check(encoded, new)  # before they are stored
+            self._store(new, encoded)
+            vectors |= zip(new, encoded, strict=True)
+        if not names:
             return np.zeros((0, 1), np.float32)
-        return np.stack([vectors[name] for name in keys])
+        return np.stack([vectors[name] for name in names])
 
 
 @contextmanager
@@ -237,11 +235,23 @@ def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[
     """Return files and boxes of manifest paths; only real images, those with a path in ``images``,
     have boxes.
     """
+    return list(map(item_finder(images, results), paths))
+
+
+def item_finder(images: pd.DataFrame, results: Path) -> Callable[[str], BoxedFile]:
+    """Return the function from a manifest path to what ``items_of`` returns; it remembers items,
+    because paths are slow to make.
+    """
     boxed = images.dropna(subset=["path", "bbox_x"])
     corners = boxed[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]]
     boxes = corners.itertuples(index=False, name=None)
     box_by_path = dict(zip(boxed["path"], boxes, strict=True))
-    return [(results / path, box_by_path.get(path)) for path in paths]
+
+    @cache
+    def find(path: str) -> BoxedFile:
+        return results / path, box_by_path.get(path)
+
+    return find
 
 
 def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

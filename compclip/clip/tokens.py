@@ -57,13 +57,17 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        rows = []
+        # The ids of all texts one after the other.
+        row: list[int] = []
+        sizes = []
         for text in texts:
             words = WORD.findall(text)[: length - 1]  # one position is for the end token
-            row = [self.ids.get(word, UNKNOWN) for word in words] + [END]
-            rows.append(row + [PAD] * (length - len(row)))
-        # Without texts, the array would have one dimension.
-        ids = np.array(rows, np.int64).reshape(len(rows), length)
+            row += map(self.ids.get, words, itertools.repeat(UNKNOWN))
+            row.append(END)
+            sizes.append(len(words) + 1)
+        ids = np.full((len(sizes), length), PAD, np.int64)
+        is_used = np.arange(length) < np.array(sizes, np.int64)[:, None]
+        ids[is_used] = row
         return torch.from_numpy(ids)
 
 

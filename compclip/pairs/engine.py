@@ -24,7 +24,7 @@ from compclip.text.language import identity, load_language
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 JSON_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -42,15 +42,15 @@ class Occurrence(NamedTuple):
 
 
 def occurrences(
-    doc: Doc, words: list[Word], word_of_token: dict[int, int], text: Normalized
+    tokens: Sequence[Token], words: list[Word], word_of_token: dict[int, int], text: Normalized
 ) -> list[Occurrence]:
     """Return all pairs of a parsed caption, in the order of their adjectives and nouns;
     ``word_of_token`` is ``words.spans``.
 
-    ``text`` is the text of ``doc``, which has the offsets in the caption as given.
+    ``text`` is the text of ``tokens``, which has the offsets in the caption as given.
     """
-    relations = _relations(doc, words, word_of_token)
-    reached, absent = denied(doc, words)
+    relations = _relations(tokens, words, word_of_token)
+    reached, absent = denied(tokens, words)
     result = []
     for (a, n), grammatical in sorted(relations.items()):
         adjective = words[a]
@@ -69,7 +69,7 @@ def occurrences(
 
 
 def _relations(
-    doc: Doc, words: list[Word], word_of_token: dict[int, int]
+    tokens: Sequence[Token], words: list[Word], word_of_token: dict[int, int]
 ) -> dict[tuple[int, int], str]:
     """Return the relation of each adjective and noun that surface or parse link.
 
@@ -82,7 +82,7 @@ def _relations(
     # Of several links of a pair, the first counts.
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
     settled = without_noun | {adjective for adjective, _ in relations}
-    for link in find_by_parse(doc, words, word_of_token):
+    for link in find_by_parse(tokens, words, word_of_token):
         relation = link.relation
         if link.adjective in settled or _is_implausible(link, words):
             relation = "disputed"
@@ -136,10 +136,12 @@ class Extractor:
         return [self._encode(doc, text) for doc, text in zip(docs, as_read, strict=True)]
 
     def _encode(self, doc: Doc, text: Normalized) -> bytes:
-        words = self.vocabulary.words(doc)
+        # A Doc makes a new object at each access to a token.
+        tokens = list(doc)
+        words = self.vocabulary.words(tokens)
         word_of_token = spans(words)
-        pairs = JSON_ENCODE(occurrences(doc, words, word_of_token, text))
-        nodes = JSON_ENCODE(tree(doc, words, self.vocabulary, word_of_token))
+        pairs = JSON_ENCODE(occurrences(tokens, words, word_of_token, text))
+        nodes = JSON_ENCODE(tree(tokens, words, self.vocabulary, word_of_token))
         return f"{pairs}\n{nodes}".encode()
 
 

@@ -4,6 +4,7 @@ relative clauses.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compclip.pairs.surface import Link
@@ -11,7 +12,7 @@ from compclip.pairs.words import Role, Word
 from compclip.text.grammar import WORDS
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Token
 
 SUBJECT_LABELS = frozenset(("nsubj", "nsubjpass"))
 PREDICATE_LABELS = frozenset(("acomp", "attr", "oprd"))
@@ -20,13 +21,15 @@ RESULT_LABELS = frozenset(("oprd", "advmod", "acomp", "xcomp", "dobj"))
 MODIFIER_LABELS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
-def find_by_parse(doc: Doc, words: list[Word], word_of_token: dict[int, int]) -> list[Link]:
+def find_by_parse(
+    tokens: Sequence[Token], words: list[Word], word_of_token: dict[int, int]
+) -> list[Link]:
     """Return the pairs of relation attributive, predicative and, for further subjects, shared."""
-    roles = [words[word_of_token[i]].part for i in range(len(doc))]
+    roles = [words[word_of_token[i]].part for i in range(len(tokens))]
     links = []
     for n, word in enumerate(words):
         if word.part is Role.ADJECTIVE:
-            for noun, relation in _modified(doc[word.last], roles, word_of_token):
+            for noun, relation in _modified(tokens[word.last], roles, word_of_token):
                 links.append(Link(n, word_of_token[noun], relation))
     return links
 

@@ -11,13 +11,14 @@ unreliable on such captions.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compclip.pairs.words import Role, Word
 from compclip.text.grammar import scope_letters
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Token
 
 # Letters of other words. O: verbs that are not finite, and prepositions that are not of a place.
 ROLES = {
@@ -98,9 +99,9 @@ RULES = [
 ]
 
 
-def _letter(doc: Doc, word: Word) -> str:
+def _letter(tokens: Sequence[Token], word: Word) -> str:
     """Return the letter of a word by its role and tag."""
-    tag = doc[word.last].tag_
+    tag = tokens[word.last].tag_
     if word.part is Role.ADJECTIVE and not word.group:
         return "a" if tag.startswith("VB") else "U"
     if word.part is Role.BE and tag == "VBD":
@@ -110,12 +111,12 @@ def _letter(doc: Doc, word: Word) -> str:
     return ROLES[word.part]
 
 
-def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
+def denied(tokens: Sequence[Token], words: list[Word]) -> tuple[set[int], set[int]]:
     """Return the words in a scope, and the nouns that are said to be absent, as positions among the
     words.
     """
     lowers = ["" if word.group else word.lower for word in words]
-    letters = scope_letters(lowers, [_letter(doc, word) for word in words])
+    letters = scope_letters(lowers, [_letter(tokens, word) for word in words])
     reached: set[int] = set()
     for rule in RULES:
         for match in rule.finditer(letters):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from compclip.pairs.words import Vocabulary, Word
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Token
 
 
 class Tree(NamedTuple):
@@ -19,14 +20,17 @@ class Tree(NamedTuple):
 
 
 def tree(
-    doc: Doc, words: list[Word], vocabulary: Vocabulary, word_of_token: dict[int, int]
+    tokens: Sequence[Token],
+    words: list[Word],
+    vocabulary: Vocabulary,
+    word_of_token: dict[int, int],
 ) -> Tree:
     """Return the tree of a parsed caption.
 
     A form of several words in a lexicon (`eye ring`) is one node. Words without a letter or a digit
     are not nodes: their children get their head.
     """
-    tops = [_top(doc, word) for word in words]
+    tops = [_top(tokens, word) for word in words]
     head_words = [word_of_token[top.head.i] for top in tops]  # a root is its own head
     labels = [vocabulary.label(word, top) for word, top in zip(words, tops, strict=True)]
     node_words = [n for n, label in enumerate(labels) if label]
@@ -42,12 +46,12 @@ def tree(
     return Tree([labels[n] for n in node_words], heads, relations)
 
 
-def _top(doc: Doc, word: Word) -> Token:
+def _top(tokens: Sequence[Token], word: Word) -> Token:
     """Return the token of a word that is closest to the root, so that words cannot form a cycle."""
     if word.first == word.last:
-        return doc[word.last]
+        return tokens[word.last]
 
     def depth(token: Token) -> tuple[int, int]:
         return sum(1 for _ in token.ancestors), -token.i
 
-    return min(doc[word.first : word.last + 1], key=depth)
+    return min(tokens[word.first : word.last + 1], key=depth)

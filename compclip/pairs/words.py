@@ -19,7 +19,7 @@ from compclip.text.lexicon import Lexicon, require_distinct, surface_forms
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc, Span, Token
+    from spacy.tokens import Token
 
 
 class Role(Enum):
@@ -94,14 +94,13 @@ def _token_part(token: Token) -> Role:
     return Role.PLACE if lower in WORDS.phrase_places else Role.OTHER
 
 
-def _raising_role(doc: Doc, i: int) -> Role | None:
+def _raising_role(lowers: Sequence[str], i: int) -> Role | None:
     """Return the role of a token in `appears to be`, a copula of three words, or None for other
     tokens.
     """
-    for offset, role in enumerate((Role.BE, Role.MODIFIER, Role.MODIFIER)):
-        first = i - offset
-        lowers = [token.lower_ for token in doc[max(first, 0) : first + 3]]
-        if len(lowers) == 3 and lowers[0] in WORDS.raising and lowers[1:] == ["to", "be"]:
+    for first, role in ((i, Role.BE), (i - 1, Role.MODIFIER), (i - 2, Role.MODIFIER)):
+        is_raising = first >= 0 and lowers[first] in WORDS.raising
+        if is_raising and lowers[first + 1 : first + 3] == ["to", "be"]:
             return role
     return None
 
@@ -168,57 +167,61 @@ class Vocabulary:
                 return length, entry
         return None
 
-    def _ends_in_verb(self, doc: Doc, i: int, length: int, entry: LexiconEntry) -> bool:
+    def _ends_in_verb(
+        self, tokens: Sequence[Token], i: int, length: int, entry: LexiconEntry
+    ) -> bool:
         """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red
         bus stops`.
         """
         if length == 1 or entry.group != COMPOUND:
             return False
-        last = doc[i + length - 1]
+        last = tokens[i + length - 1]
         return last.tag_ == "NNS" and self.is_misread(last)
 
-    def words(self, doc: Doc) -> list[Word]:
+    def words(self, tokens: Sequence[Token]) -> list[Word]:
         """Return the words of a parsed caption, each with its role."""
-        lowers = [token.lower_ for token in doc]
+        lowers = [token.lower_ for token in tokens]
         words: list[Word] = []
         i = 0
-        while i < len(doc):
+        while i < len(tokens):
             match = self._match(lowers, i)
-            if match and not self._ends_in_verb(doc, i, *match):
+            if match and not self._ends_in_verb(tokens, i, *match):
                 length, entry = match
-                entry = self._entry_in_context(doc, lowers, i, entry)
+                entry = self._entry_in_context(tokens, lowers, i, entry)
             else:
-                length, entry = self._unlisted(doc, lowers, i)
-            words.append(_word(doc, i, length, entry))
+                length, entry = self._unlisted(tokens, lowers, i)
+            words.append(_word(tokens[i], tokens[i + length - 1], entry))
             i += length
         return words
 
     def _entry_in_context(
-        self, doc: Doc, lowers: list[str], i: int, entry: LexiconEntry
+        self, tokens: Sequence[Token], lowers: list[str], i: int, entry: LexiconEntry
     ) -> LexiconEntry:
         """Return the entry of a listed form, unless the words before it show another role."""
-        if lowers[i] == "back" and not doc[i].tag_.startswith("NN"):
+        if lowers[i] == "back" and not tokens[i].tag_.startswith("NN"):
             if i and lowers[i - 1] in WORDS.backwards:
                 return entry._replace(part=Role.MODIFIER)
-        elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
+        elif lowers[i] in WORDS.fruits and self._is_fruit(tokens, i):
             # The fruit is a noun that no lexicon lists.
             return entry._replace(part=Role.NOUN, group="")
         return entry
 
-    def _unlisted(self, doc: Doc, lowers: list[str], i: int) -> tuple[int, LexiconEntry]:
+    def _unlisted(
+        self, tokens: Sequence[Token], lowers: list[str], i: int
+    ) -> tuple[int, LexiconEntry]:
         """Return the number of tokens, the role and the canonical form of an unlisted word."""
-        if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
+        if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(tokens[i : i + 3]):
             length = 3
             role = Role.NOUN
         else:
             length = 1
-            role = self._part(doc, i)
+            role = self._part(tokens, lowers, i)
         last = i + length - 1
         # Only the last word of `x-rays` is inflected.
-        canonical = "".join(lowers[i:last]) + self._fold(doc[last], role)
+        canonical = "".join(lowers[i:last]) + self._fold(tokens[last], role)
         return length, LexiconEntry(role, canonical, "")
 
-    def _is_hyphenated(self, tokens: Span) -> bool:
+    def _is_hyphenated(self, tokens: Sequence[Token]) -> bool:
         """Return whether three tokens with a hyphen in the middle are a noun like `x-ray`, split by
         the pipeline.
         """
@@ -243,98 +246,99 @@ class Vocabulary:
         role = self._listed(token)
         return None if role is None else role is Role.ADJECTIVE
 
-    def _part(self, doc: Doc, i: int) -> Role:
+    def _part(self, tokens: Sequence[Token], lowers: Sequence[str], i: int) -> Role:
         """Return the role of an unlisted token, by its tags and its neighbors."""
-        token = doc[i]
-        following = doc[i + 1] if i + 1 < len(doc) else None
+        token = tokens[i]
+        following = tokens[i + 1] if i + 1 < len(tokens) else None
         # Always nouns, whatever the tag.
         if token.lower_ in WORDS.plurals_like_verbs:
             return Role.NOUN
         if self._is_verb(token, following) or self._is_look(token):
             return Role.OTHER
-        if self._is_covering(doc, i):
+        if self._is_covering(tokens, i):
             return Role.MODIFIER
-        role = self._copula_role(doc, i) or _raising_role(doc, i)
+        role = self._copula_role(tokens, i) or _raising_role(lowers, i)
         if role is not None:
             return role
-        if self._is_antecedent_clause(doc, i):
+        if self._is_antecedent_clause(tokens, i):
             return Role.THAT
-        return self._role_by_tag(doc, i, following)
+        return self._role_by_tag(tokens, i)
 
-    def _role_by_tag(self, doc: Doc, i: int, following: Token | None) -> Role:
+    def _role_by_tag(self, tokens: Sequence[Token], i: int) -> Role:
         """Return the role that a token's tag suggests, corrected by its neighbors."""
-        token = doc[i]
+        token = tokens[i]
+        following = tokens[i + 1] if i + 1 < len(tokens) else None
         role = _token_part(token)
         if role is Role.OTHER:
-            return self._role_of_other(doc, i)
+            return self._role_of_other(tokens, i)
         # `top` in `a blue top bowling`
         if role is Role.ADJECTIVE and self._is_noun(token, following):
             return Role.NOUN
         # `cone` in `cone shaped`
-        if role is Role.NOUN and self._is_modifier(token, following):
+        if role is Role.NOUN and self._is_modifier(tokens, i):
             return Role.MODIFIER
         has_subject = any(child.dep_ == "nsubj" for child in token.children)
         if role is Role.NOUN and token.tag_ == "NNS" and has_subject:
             return Role.OTHER  # a verb: `a red kite flies`
-        if self._is_under(doc, i):
+        if self._is_under(tokens, i):
             return Role.MODIFIER
         return role
 
-    def _copula_role(self, doc: Doc, i: int) -> Role | None:
+    def _copula_role(self, tokens: Sequence[Token], i: int) -> Role | None:
         """Return the role of a verb whose object is an adjective, None for other tokens."""
-        token = doc[i]
-        previous = doc[i - 1] if i else None
-        if self._is_painted(doc, i):
+        token = tokens[i]
+        previous = tokens[i - 1] if i else None
+        if self._is_painted(tokens, i):
             # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
-            return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
-        precedes_verb = i + 1 < len(doc) and self._is_becoming(doc, i + 1)
+            return Role.BE if tokens[i - 1].tag_.startswith("NN") else Role.MODIFIER
+        precedes_verb = i + 1 < len(tokens) and self._is_becoming(tokens, i + 1)
         if precedes_verb and token.lower_ in WORDS.has:
             return Role.MODIFIER  # `the leaf has turned red`
         # `the leaf turned red`
-        if self._is_becoming(doc, i):
+        if self._is_becoming(tokens, i):
             follows_copula = previous is not None and previous.lower_ in WORDS.be
             if follows_copula:
                 return Role.MODIFIER
             return Role.BE
         return None
 
-    def _is_antecedent_clause(self, doc: Doc, i: int) -> bool:
+    def _is_antecedent_clause(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether `that` begins a clause about the noun before it: `wings that are`."""
-        if doc[i].lower_ != "that" or i + 1 == len(doc) or i == 0:
+        if tokens[i].lower_ != "that" or i + 1 == len(tokens) or i == 0:
             return False
-        return doc[i + 1].lower_ in WORDS.copulas and self._listed(doc[i - 1]) is Role.NOUN
+        return tokens[i + 1].lower_ in WORDS.copulas and self._listed(tokens[i - 1]) is Role.NOUN
 
-    def _role_of_other(self, doc: Doc, i: int) -> Role:
+    def _role_of_other(self, tokens: Sequence[Token], i: int) -> Role:
         """Return the role of a token that its tag makes neither a noun nor an adjective."""
-        token = doc[i]
-        following = doc[i + 1] if i + 1 < len(doc) else None
+        token = tokens[i]
+        following = tokens[i + 1] if i + 1 < len(tokens) else None
         # `a pointed bill`
         if self._is_participle(token, following):
             return Role.ADJECTIVE
-        follows_adjective = i > 0 and self._listed(doc[i - 1]) is Role.ADJECTIVE
+        follows_adjective = i > 0 and self._listed(tokens[i - 1]) is Role.ADJECTIVE
         if follows_adjective and token.lower_ in WORDS.things_in_ing:
             takes_object = following is not None and following.tag_ in OBJECT_TAGS
             return Role.OTHER if takes_object else Role.NOUN  # `blue writing on it`
-        return Role.MODIFIER if self._is_under(doc, i) else Role.OTHER
+        return Role.MODIFIER if self._is_under(tokens, i) else Role.OTHER
 
-    def _is_under(self, doc: Doc, i: int) -> bool:
+    def _is_under(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether `under` is in a phrase: `white under tail`."""
-        if doc[i].lower_ != "under" or i == 0:
+        if tokens[i].lower_ != "under" or i == 0:
             return False
-        if i + 1 == len(doc) or self._listed(doc[i + 1]) is not Role.NOUN:
+        if i + 1 == len(tokens) or self._listed(tokens[i + 1]) is not Role.NOUN:
             return False
-        return self._listed(doc[i - 1]) is Role.ADJECTIVE
+        return self._listed(tokens[i - 1]) is Role.ADJECTIVE
 
-    def _is_fruit(self, doc: Doc, i: int) -> bool:
+    def _is_fruit(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange
         and white cat`.
         """
-        if i == 0 or doc[i - 1].lower_ not in WORDS.before_fruits:
+        if i == 0 or tokens[i - 1].lower_ not in WORDS.before_fruits:
             return False
-        tags = [token.tag_ for token in doc[i + 1 : i + 4]]
+        tags = [token.tag_ for token in tokens[i + 1 : i + 4]]
         if not tags:
             return True
-        if self._listed(doc[i + 1]) is not None:
+        if self._listed(tokens[i + 1]) is not None:
             return False
         if tags[0] != "CC":
             return tags[0] in AFTER_NOUN_TAGS
@@ -345,47 +349,47 @@ class Vocabulary:
         is_noun = len(tags) > 1 and tags[1] in ("NN", "NNS")
         return is_noun and tags[2:3] not in (["NN"], ["NNS"])
 
-    def _is_covering(self, doc: Doc, i: int) -> bool:
+    def _is_covering(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether a noun and the participle at ``i`` make one adjective, before which a size
         stands.
 
         The hill is large in `a large snow covered hill`, but the grass is green in `a green grass
         covered hill`.
         """
-        if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
+        if i < 2 or i + 1 >= len(tokens) or tokens[i].lower_ not in WORDS.covering:
             return False
-        entry = self.entries.get((doc[i - 2].lower_,))
+        entry = self.entries.get((tokens[i - 2].lower_,))
         # `large` in `a large snow covered hill`
         if entry is None or entry.canonical not in WORDS.stacking:
             return False
-        is_after_noun = doc[i - 1].tag_.startswith("NN")
-        return is_after_noun and doc[i + 1].tag_.startswith(("NN", "JJ"))
+        is_after_noun = tokens[i - 1].tag_.startswith("NN")
+        return is_after_noun and tokens[i + 1].tag_.startswith(("NN", "JJ"))
 
-    def _is_painted(self, doc: Doc, i: int) -> bool:
+    def _is_painted(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted
         a light blue`.
         """
         return (
-            doc[i].lower_ in WORDS.painted
-            and doc[i].tag_ in ("VBN", "VBD")
-            and self._precedes_adjective(doc, i)
+            tokens[i].lower_ in WORDS.painted
+            and tokens[i].tag_ in ("VBN", "VBD")
+            and self._precedes_adjective(tokens, i)
         )
 
-    def _is_becoming(self, doc: Doc, i: int) -> bool:
+    def _is_becoming(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether the verb at ``i`` says what becomes or remains so: `turned red`, `stays a
         bright red`.
         """
         return (
-            doc[i].lower_ in WORDS.becoming
-            and doc[i].tag_.startswith("VB")
-            and self._precedes_adjective(doc, i)
+            tokens[i].lower_ in WORDS.becoming
+            and tokens[i].tag_.startswith("VB")
+            and self._precedes_adjective(tokens, i)
         )
 
-    def _precedes_adjective(self, doc: Doc, i: int) -> bool:
+    def _precedes_adjective(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether a listed adjective follows the token at ``i``, perhaps after an article
         and unlisted words.
         """
-        for token in doc[i + 1 :]:
+        for token in tokens[i + 1 :]:
             role = self._listed(token)
             if role is not None:
                 return role is Role.ADJECTIVE
@@ -425,15 +429,16 @@ class Vocabulary:
             return False
         return self.is_misread(following)
 
-    def _is_modifier(self, token: Token, following: Token | None) -> bool:
+    def _is_modifier(self, tokens: Sequence[Token], i: int) -> bool:
         """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow
         breast`.
         """
-        if following is None:
+        if i + 1 == len(tokens):
             return False
+        token, following = tokens[i : i + 2]
         if following.lower_ in WORDS.transparent:
             return not self._is_look(following)
-        if self._is_covering(token.doc, following.i):
+        if self._is_covering(tokens, i + 1):
             return True
         if self._listed(following) is not Role.ADJECTIVE or token.lower_ in WORDS.birds:
             return False
@@ -512,10 +517,8 @@ class Vocabulary:
         return doc[0].lemma_.lower() or token.lower_
 
 
-def _word(doc: Doc, i: int, length: int, entry: LexiconEntry) -> Word:
-    """Return the word of ``length`` tokens from token ``i`` on."""
-    first = doc[i]
-    last = doc[i + length - 1]
+def _word(first: Token, last: Token, entry: LexiconEntry) -> Word:
+    """Return the word from token ``first`` to token ``last``."""
     is_listed_noun = bool(entry.group) and entry.part is Role.NOUN
     # A noun's form in -ed: `headed`, unlike `bed`.
     is_participle = first.lower_.endswith("ed") and not entry.canonical.endswith("ed")

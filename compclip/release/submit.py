@@ -40,6 +40,7 @@ from compclip.score.choices import Embed
 from compclip.score.entries import entry_sets
 from compclip.score.score_images import embed_once, score_images
 from compclip.score.score_table import SetScores
+from compclip.split.pools import Pools
 
 
 class Submit(Command):
@@ -157,17 +158,16 @@ def score_part(
         images: maps paths to embeddings.
     """
     rules = composition.rules
+    tables = composition.tables
     sets = entry_sets(
         splits,
         rules.scoring.distractors,
-        prompts=composition.tables["prompts"],
+        prompts=tables["prompts"],
         manifest=manifest,
-        captions=composition.release.captions,
-        judged=composition.judged,
-        swapped=composition.tables["swapped"],
+        pools=Pools(composition.release.captions, composition.judged, tables["swapped"]),
     )
     # A metric (``compclip.metrics``) scores one split alone.
-    variants = composition.tables["variants"]
+    variants = tables["variants"]
     variants = variants[variants["split"].isin(splits)]
     captions = set[str]()
     for entry_set in sets:

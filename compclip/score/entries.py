@@ -8,6 +8,7 @@ second pool.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.tables import CAPTION_KEY
-from compclip.split.pools import pool_captions
+from compclip.split.pools import Pools
 from compclip.stats.r_precision import Entries, Pool, make_pool
 
 # The columns that identify an entry within a split.
@@ -23,7 +24,7 @@ ENTRY = ["image_id", "caption_id", "draw"]
 FAILED = [*ENTRY, "pair", "file_name", "status"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, since tables have no equality
 class EntrySet:
     """Entries of one split and their pool."""
 
@@ -37,10 +38,10 @@ class EntrySet:
     # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
-    @property
+    @cached_property  # all judges ask for it
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
-        return {*self.entries["text"], *self.pool["text"]}
+        return {*self.entries["text"].unique(), *self.pool["text"].unique()}
 
 
 def judged_entries(
@@ -91,15 +92,13 @@ def entry_sets(
     *,
     prompts: pd.DataFrame,
     manifest: pd.DataFrame,
-    captions: pd.DataFrame,
-    judged: pd.DataFrame,
-    swapped: pd.DataFrame,
+    pools: Pools,
 ) -> list[EntrySet]:
     """Return the entry sets of a generator that serves ``splits``, in order."""
     result = []
     for name, split, kind in set_names(splits, distractors):
         entries, failed = judged_entries(prompts, manifest, split)
-        pool = pool_captions(captions, judged, swapped, split, kind)
+        pool = pools.of_set(split, kind)
         result.append(EntrySet(name, split, kind, entries, pool, failed))
     return result
 

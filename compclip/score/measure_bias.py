@@ -39,9 +39,12 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     """
     # An adjective of several nouns has a row for each of them.
     occurrences = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"])
-    rows = occurrences.merge(captions, on=CAPTION_KEY)
-    spans = zip(rows["text"], rows["adjective_start"], rows["adjective_end"], strict=True)
-    rows = rows.assign(form=[text[start:end].lower() for text, start, end in spans])
+    columns = [*CAPTION_KEY, "adjective", "adjective_start", "adjective_end"]
+    rows = occurrences[columns].merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
+    # Lists, because iterating over a column of strings takes several times as long.
+    spans = [rows[name].tolist() for name in ("text", "adjective_start", "adjective_end")]
+    forms = [text[start:end].lower() for text, start, end in zip(*spans, strict=True)]
+    rows = rows.assign(form=forms)
     counts = rows.groupby(["adjective", "form"])["form"].size()
     # Sorted, so that the first other form is the most frequent one; ties keep their order by name.
     counts = counts.sort_values(ascending=False, kind="stable").rename("count").reset_index()

@@ -117,14 +117,11 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     return embed
 
 
-def number_by_embedding(
-    entry_set: EntrySet, classes: pd.Series, embed: Embed
-) -> tuple[Numbered, np.ndarray]:
+def number_by_embedding(numbered: Numbered, embed: Embed) -> tuple[Numbered, np.ndarray]:
     """Return a set in integers and the distinct embeddings (m, d) of its texts.
 
     Texts with equal embeddings share a number, so that they tie whatever a product's rounding is.
     """
-    numbered = number_set(entry_set, classes)
     # (m, d), and (k,) the row of each of the k texts.
     embeddings, index = merge_equal(embed(numbered.texts))
     own = index[numbered.entries.own]
@@ -160,7 +157,7 @@ def score_by_judge(
     rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices
 ) -> SetScores:
     """Return the scores of one set, from the embeddings (n, d) of its images."""
-    numbered, texts = number_by_embedding(entry_set, rules.classes, embed)
+    numbered, texts = number_by_embedding(rules.number(entry_set), embed)
     nearest = Nearest(len(texts), numbered)
 
     def one_pass() -> Blocks:

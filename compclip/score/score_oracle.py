@@ -69,6 +69,8 @@ class Oracle:
         self.original: Facts = {
             caption: _changed(statements, ()) for caption, statements in stated.items()
         }
+        of_captions = {*self.original.values(), *self.swapped.values(), frozenset[Fact]()}
+        self.facts_by_text = {facts_text(of_caption): of_caption for of_caption in of_captions}
 
 
 def _facts_of_changed(
@@ -186,7 +188,8 @@ def facts_text(stated: frozenset[Fact]) -> str:
 
 def as_facts(table: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """Return ``table`` with each caption's facts as its text."""
-    keys = table[CAPTION_KEY].itertuples(index=False, name=None)
+    # Lists, because iterating over a column of strings takes several times as long.
+    keys = zip(*(table[name].tolist() for name in CAPTION_KEY), strict=True)
     texts = [facts_text(facts.get(key, frozenset())) for key in keys]
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
@@ -204,28 +207,27 @@ def score_by_oracle(
         pool=as_facts(entry_set.pool, pool_facts),
     )
     numbered = number_set(entry_set, rules.classes)
-    all_facts = [*entry_facts.values(), *pool_facts.values(), frozenset[Fact]()]
-    facts_by_text = {facts_text(stated): stated for stated in all_facts}
-    captions = [facts_by_text[text] for text in numbered.texts]
+    captions = [oracle.facts_by_text[text] for text in numbered.texts]
     scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
-    # The oracle is scored like a judge whose similarity is this fraction.
-    similarities = fraction_true(scenes, captions)
     choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
     # A distractor ties with a completely true own caption only if it is completely true as well.
     # That caption is added as the last text, and each entry takes it for its own.
     n = len(captions)
+    # The oracle is scored like a judge whose similarity is this fraction.
+    similarities = fraction_true(scenes, [*captions, frozenset()])
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     weights = Weights(numbered.pool, n + 1)
     tied = np.zeros(len(entry_set.entries))
 
     def one_pass() -> Blocks:
         for rows, values in blocks(similarities, numbered.entries.classes):
-            # All of its facts are true of any image.
-            with_perfect = np.column_stack([values, np.ones(len(rows))])
-            _, _, tied[rows] = weigh(with_perfect, perfect, rows, weights)
+            # All facts of the last text are true of any image. It is never a distractor, because
+            # the pool does not have it.
+            values[:, n] = 1
+            _, _, tied[rows] = weigh(values, perfect, rows, weights)
             yield rows, values
 
-    judged = rules.judge(one_pass(), n, numbered)
+    judged = rules.judge(one_pass(), n + 1, numbered)
 
     def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from compclip.core.artifacts.rounding import DECIMALS, rounded
 from compclip.core.tables import CAPTION_KEY, are_among, is_further
 from compclip.score.choices import Choices
 from compclip.score.config import Scoring
-from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
+from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
 from compclip.stats import balance
 from compclip.stats.r_precision import Blocks, Judged, judge_entries, sampled
 
@@ -31,11 +32,21 @@ class Rules:
     prompts: str = "all"
     # the swapped captions
     swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))
+    # of the sets that are in use
+    _numbered: WeakKeyDictionary[EntrySet, Numbered] = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
 
     @property
     def candidates(self) -> int:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
+
+    def number(self, entry_set: EntrySet) -> Numbered:
+        """Return a set in integers, which are the same for all judges."""
+        if entry_set not in self._numbered:
+            self._numbered[entry_set] = number_set(entry_set, self.classes)
+        return self._numbered[entry_set]
 
     def judge(self, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
         """Return the results of the entries of a set, from their similarities with all texts."""

@@ -39,7 +39,16 @@ from compclip.core.settings.arguments import (
 from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
-from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
+from compclip.split.reading import (
+    Reader,
+    has_both_words,
+    near,
+    partners,
+    reader_of,
+    stated,
+    swap_faults,
+    word_pairs,
+)
 from compclip.text.lexicon import Lexicon, require_occurring
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
@@ -54,14 +63,11 @@ def read_heldout_pairs(
     reading is ``stated`` or, if the adjective is only near the noun, ``explained`` by another noun
     that it modifies or ``unexplained``.
     """
-    adjectives = {adjective for adjective, _ in heldout}
-    nouns = {noun for _, noun in heldout}
+    nouns_by_adjective = partners(heldout)
     rows = []
     for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
-        words = {item.word for item in items}
-        # Most texts have no word of a held-out pair; reading their pairs would take most time.
-        if words.isdisjoint(adjectives) or words.isdisjoint(nouns):
+        if not has_both_words(items, nouns_by_adjective):
             continue
         # Pairs that are only near may belong to other words.
         stated_items = stated(text, items)

@@ -36,7 +36,7 @@ from compclip.core.settings.arguments import (
 from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.published_split import take_splits
-from compclip.split.reading import Reader, reader_of, word_pairs
+from compclip.split.reading import Reader, has_both_words, partners, reader_of, stated, word_pairs
 from compclip.text.lexicon import Lexicon, require_occurring
 
 # By default, test_seen has at most this percentage of the images, about as in the published split
@@ -160,18 +160,22 @@ def find_contested(
     is_extracted = captions["image_id"].isin(pairs.loc[has_pair, "image_id"])
     unextracted = captions[~is_extracted].sort_values(["image_id", "caption_id"])
     heldout_words = set(map(split_pair, heldout))
+    nouns_by_adjective = partners(heldout_words)
     # A text may belong to many captions, so each is read once.
-    stated: dict[str, list[tuple[str, str]]] = {}
+    stated_heldout: dict[str, list[tuple[str, str]]] = {}
     for text in unextracted["text"].unique():
-        pairs_in_text = word_pairs(reader.pairs(text)[1])
-        stated[text] = sorted(pairs_in_text & heldout_words)
-    is_stating = unextracted["text"].map(stated).astype(bool)
+        items = reader.read(text)
+        pairs_in_text = set[tuple[str, str]]()
+        if has_both_words(items, nouns_by_adjective):
+            pairs_in_text = word_pairs(stated(text, items))
+        stated_heldout[text] = sorted(pairs_in_text & heldout_words)
+    is_stating = unextracted["text"].map(stated_heldout).astype(bool)
     # One caption suffices to exclude an image.
     stating = unextracted[is_stating].drop_duplicates("image_id")
     records = []
     for row in stating.itertuples():
         # The report names one pair of a text, the first by name.
-        pair = "_".join(stated[row.text][0])
+        pair = "_".join(stated_heldout[row.text][0])
         record = {"image_id": row.image_id, "caption_id": int(row.caption_id), "pair": pair}
         records.append({**record, "text": row.text})
     return records

@@ -36,6 +36,20 @@ def pool_captions(
     return pool.sort_values(CAPTION_KEY, ignore_index=True)
 
 
+class Pools:
+    """The pools of ``pool_captions``; all generators share them, so each is made once."""
+
+    def __init__(self, captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame) -> None:
+        self.tables = captions, judged, swapped
+        self.made: dict[tuple[str, str], pd.DataFrame] = {}
+
+    def of_set(self, split: str, distractors: str) -> pd.DataFrame:
+        """Return the pool of a split; not to be changed."""
+        if (split, distractors) not in self.made:
+            self.made[split, distractors] = pool_captions(*self.tables, split, distractors)
+        return self.made[split, distractors]
+
+
 def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:
     """Return the images whose captions are possible distractors in ``split``."""
     if split != "test_swapped":

@@ -14,6 +14,7 @@ compound (`green water slide`), which counts only if it is listed.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -113,7 +114,11 @@ class Reader:
         """Return the length in tokens, kind and word of the longest form that begins at token
         ``i``.
         """
-        longest = min(self.longest.get(lowers[i], 0), len(lowers) - i)
+        longest = self.longest.get(lowers[i])
+        # Most tokens begin no form.
+        if longest is None:
+            return 1, "other", lowers[i]
+        longest = min(longest, len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.forms.get(tuple(lowers[i : i + length]))
             if entry is not None:
@@ -531,6 +536,25 @@ def stated(text: str, items: list[TextItem]) -> Reading:
             continue
         stated_pairs.append((adjective, noun))
     return stated_pairs
+
+
+def partners(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the nouns of each adjective in ``pairs``."""
+    nouns: dict[str, set[str]] = defaultdict(set)
+    for adjective, noun in pairs:
+        nouns[adjective].add(noun)
+    return dict(nouns)
+
+
+def has_both_words(items: Iterable[TextItem], nouns_by_adjective: Mapping[str, set[str]]) -> bool:
+    """Return whether a text has the adjective and the noun of one of the ``partners``.
+
+    Most texts do not, so they cannot state one of these pairs; reading their pairs would take most
+    of the time.
+    """
+    words = {item.word for item in items}
+    adjectives = words & nouns_by_adjective.keys()
+    return any(not words.isdisjoint(nouns_by_adjective[adjective]) for adjective in adjectives)
 
 
 def near(items: list[TextItem]) -> Reading:

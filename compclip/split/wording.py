@@ -7,8 +7,9 @@ for a user's lexicon, the rules for its words apply.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from compclip.core.reading.normal import normalize
 from compclip.text.grammar import WORDS
@@ -32,13 +33,20 @@ class Mention:
     relation: str
 
 
-@dataclass(frozen=True)
-class CaptionWord:
+class CaptionWord(NamedTuple):
     """A word of a caption, in lower case, and its offsets."""
 
     text: str
     start: int
     end: int
+
+
+# Several swaps of a caption are tried one after the other.
+@lru_cache(maxsize=16)
+def caption_words(text: str) -> list[CaptionWord]:
+    """Return the words of a caption; not to be changed, since calls share them."""
+    matches = CAPTION_WORD.finditer(text)
+    return [CaptionWord(m.group().lower(), m.start(), m.end()) for m in matches]
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,7 @@ class Wording:
 
     @cached_property
     def words(self) -> list[CaptionWord]:
-        matches = CAPTION_WORD.finditer(self.text)
-        return [CaptionWord(m.group().lower(), m.start(), m.end()) for m in matches]
+        return caption_words(self.text)
 
     @cached_property
     def lower(self) -> list[str]:
@@ -189,13 +196,16 @@ def contradiction(
     changed_ranges = [caption.word_range(mention.start, mention.end) for mention in changed]
     words = caption.lower
     for i, word in enumerate(words):
+        if word != old or (i, i) in changed_ranges:
+            continue
         # `a black bird that is black all over`
-        around = words[max(0, i - 2) : i + 3]
-        if word == old and (i, i) not in changed_ranges and WORDS.everywhere.intersection(around):
+        if WORDS.everywhere.intersection(words[max(0, i - 2) : i + 3]):
             return True
+    if new not in words:
+        return False
     # `a red bill, not a blue one`, `black except for its red bill`.
     excluding = WORDS.exceptions | WORDS.scopes["n"] | WORDS.scopes["d"] | WORDS.scopes["l"]
-    return new in words and bool(excluding.intersection(words))
+    return bool(excluding.intersection(words))
 
 
 def _adjectives_of_same_thing(noun: str, old: str, mentions: Sequence[Mention]) -> set[str]:

@@ -31,6 +31,7 @@ WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.it
 
 _LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
 _LONGEST = max(phrase.count("_") for phrase in _LETTERS) + 1  # words of a phrase
+_OPENERS = {phrase.partition("_")[0] for phrase in _LETTERS}
 _SUPPOSING = _LETTERS["suppose"]
 
 
@@ -38,12 +39,18 @@ def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
     """Return whether a clause begins at ``begin`` with a verb before its subject: `had it a red
     bill`.
     """
-    is_begin = begin == 0 or letters[-1] in ".,"
-    return (
-        is_begin
-        and words[begin] in WORDS.inverted_verbs
-        and words[begin + 1] in WORDS.inverted_subjects
-    )
+    if begin + 1 == len(words) or words[begin + 1] not in WORDS.inverted_subjects:
+        return False
+    return begin == 0 or letters[-1] in ".,"
+
+
+def _longest_phrase(words: Sequence[str]) -> str:
+    """Return the longest phrase in ``scopes`` that ``words`` begin with, "" if there is none."""
+    for length in range(len(words), 0, -1):
+        phrase = "_".join(words[:length])
+        if phrase in _LETTERS:
+            return phrase
+    return ""
 
 
 def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
@@ -55,12 +62,15 @@ def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
     letters = ""
     while len(letters) < len(words):
         begin = len(letters)
-        following = words[begin : begin + _LONGEST]
-        lengths = range(len(following), 0, -1)
-        phrases = ["_".join(following[:length]) for length in lengths]
-        phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
-        letter = _LETTERS.get(phrase, unlisted[begin])
-        if len(following) > 1 and _is_inverted(words, begin, letters):
+        word = words[begin]
+        letter = unlisted[begin]
+        further = ""
+        # Most words begin no phrase.
+        if word.partition("_")[0] in _OPENERS:
+            phrase = _longest_phrase(words[begin : begin + _LONGEST])
+            letter = _LETTERS.get(phrase, letter)
+            further = "_" * phrase.count("_")
+        if word in WORDS.inverted_verbs and _is_inverted(words, begin, letters):
             letter = _SUPPOSING
-        letters += letter + "_" * phrase.count("_")
+        letters += letter + further
     return letters

@@ -46,10 +46,12 @@ class _Layer:
         """
         positions = self.positions
         old = len(positions)
-        data = inputs.tobytes()
         size = inputs.shape[1] * inputs.itemsize
-        keys = (data[start : start + size] for start in range(0, len(data), size))
-        rows = np.array([positions.setdefault(key, len(positions)) for key in keys], np.int32)
+        # The bytes of each row; NumPy makes them several times as fast as slices do.
+        keys = np.ascontiguousarray(inputs).view(f"V{size}")[:, 0].tolist()
+        for key in dict.fromkeys(keys):
+            positions.setdefault(key, len(positions))
+        rows = np.fromiter(map(positions.__getitem__, keys), np.int32, len(keys))
         new = len(positions) - old
         if new:
             if len(positions) > len(self.vectors):

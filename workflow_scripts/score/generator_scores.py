@@ -3,7 +3,6 @@ scores.
 """
 
 import pickle
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.score_table import Rules, SetScores
 from compclip.split.evaluation import evaluation_images
-from compclip.split.pools import bounded, class_names, least_distractors
+from compclip.split.pools import Pools, bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
@@ -28,7 +27,7 @@ from workflow_scripts.job import Job
 class Inputs:
     """The common inputs of all generators' scores."""
 
-    tables: dict[str, pd.DataFrame]  # arguments of ``entry_sets``, except a generator's manifest
+    tables: dict[str, pd.DataFrame]  # captions, judged, prompts, swapped
     images: pd.DataFrame
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
@@ -101,15 +100,16 @@ def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, 
 def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
     """Yield the name and the sets of each generator, one at a time in memory."""
     splits_by_generator = job.params.splits_by_generator
+    prompts = inputs.tables["prompts"]
+    pools = Pools(*(inputs.tables[name] for name in ("captions", "judged", "swapped")))
     generators = zip(splits_by_generator.items(), job.input.manifests, strict=True)
-    for number, ((name, splits), file) in enumerate(generators, 1):
-        started = time.monotonic()
+    for (name, splits), file in generators:
         manifest = read_table(file, MANIFEST)
         distractors = inputs.rules.scoring.distractors
-        yield name, entry_sets(splits, distractors, manifest=manifest, **inputs.tables)
-        # By now, the caller has scored and written them.
-        seconds = time.monotonic() - started
-        log.info("generator %d of %d, %s: %.0f s", number, len(splits_by_generator), name, seconds)
+        yield (
+            name,
+            entry_sets(splits, distractors, prompts=prompts, manifest=manifest, pools=pools),
+        )
 
 
 def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:
@@ -123,6 +123,7 @@ def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output
         **judged.judge,
         "scores": summaries,
     }
+    log.info("generator %s by judge %s", name, judged.judge["judge"])
     with atomic_folder(output) as folder:
         for set_name, scores in judged.scores.items():
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)

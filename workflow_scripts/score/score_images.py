@@ -4,14 +4,14 @@ One process runs all judges of a composition, because each start costs as much a
 run. A killed job finds its embeddings in the cache.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from compclip.clip.embed import Embedder, items_of, open_embedders
+from compclip.clip.embed import BoxedFile, Embedder, item_finder, open_embedders
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_table
@@ -20,6 +20,7 @@ from compclip.core.log import log
 from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
+from compclip.score.entries import EntrySet
 from compclip.score.measure_bias import BiasEntries, bias_entries, measure_bias
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
@@ -76,24 +77,44 @@ def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     )
 
 
+@dataclass(frozen=True)
+class Scored:
+    """What all judges score."""
+
+    inputs: Inputs
+    # In memory until all judges have scored them, because numbering their captions is slow.
+    generators: Sequence[tuple[str, list[EntrySet]]]
+    entries: BiasEntries
+    digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
+    find_item: Callable[[str], BoxedFile]
+
+
+def read_scored(job: Job) -> Scored:
+    inputs = read_inputs(job)
+    # There is no folder of the data set's images in the run if they are the user's.
+    image_folders = filter(None, [job.input.files, *job.input.made])
+    return Scored(
+        inputs,
+        generators=list(read_generators(job, inputs)),
+        entries=read_bias_entries(job, inputs),
+        digests=file_digests(image_folders),
+        # Paths are relative to the results folder; photographs are cut to the box of their bird.
+        find_item=item_finder(inputs.images, Path(job.params.results)),
+    )
+
+
 def score_by_judge(
-    job: Job,
-    inputs: Inputs,
-    entries: BiasEntries,
-    digests: Mapping[str, str],
-    embedder: Embedder,
-    files: JudgeFiles,
+    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles
 ) -> dict[str, Any]:
     """Score and write all generators by one judge; return the judge's bias."""
-    results = Path(job.params.results)
+    inputs = scored.inputs
     variants = inputs.variants
     captions = inputs.captions
     embed_texts = embed_once(embedder, captions + variants["text"].tolist())
     truncated = find_truncated(embedder.judge, captions)
 
     def embed_images(paths: Sequence[str]) -> np.ndarray:
-        # Paths are relative to the results folder; photographs are cut to the box of their bird.
-        return embedder.images(items_of(paths, inputs.images, results), digests)
+        return embedder.images(list(map(scored.find_item, paths)), scored.digests)
 
     prompts = inputs.tables["prompts"]
     adjustment = choose_adjustment(
@@ -106,25 +127,19 @@ def score_by_judge(
     )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
-    generators = read_generators(job, inputs)
-    for (name, sets), folder in zip(generators, files.scores, strict=True):
+    for (name, sets), folder in zip(scored.generators, files.scores, strict=True):
         scores = score_images(sets, inputs.rules, variants, embed_texts, embed_images, adjustment)
         used = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    return (
-        composition | judge | measure_bias(embed_texts, embed_images, adjustment, variants, entries)
-    )
+    bias = measure_bias(embed_texts, embed_images, adjustment, variants, scored.entries)
+    return composition | judge | bias
 
 
 def main(job: Job) -> None:
     params = job.params
-    inputs = read_inputs(job)
-    entries = read_bias_entries(job, inputs)
-    # By path, of the data set's images and of generated ones. There is no folder of the former in
-    # the run if they are the user's.
-    digests = file_digests(filter(None, [job.input.files, *job.input.made]))
+    scored = read_scored(job)
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
@@ -132,7 +147,7 @@ def main(job: Job) -> None:
     with opened as embedders:
         for files, embedder in zip(judge_files(job), embedders, strict=True):
             log.info("judge %s", files.name)
-            bias = score_by_judge(job, inputs, entries, digests, embedder, files)
+            bias = score_by_judge(job, scored, embedder, files)
             write_json(bias, files.bias)
             contents[files.name] = bias
     judges = BiasCheck(contents, params.max_bias)
