@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from workflow_scripts.runs.join_tables import join_rows
 
 from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError
@@ -16,7 +17,6 @@ from compclip.core.tables import MEASUREMENTS
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.mock_job import load_workflow, mock_job
-from workflow_scripts.runs.join_tables import join_rows
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"

@@ -1,7 +1,7 @@
 """Check everything that a run needs before anything is computed: ``make check``.
 
-All problems are listed, also those of each run of a config with several. Only names and kinds of
-files are checked, not their content. The check writes, downloads and computes nothing.
+All problems are listed. Only names and kinds of files are checked, not their content. The check
+writes, downloads and computes nothing.
 """
 
 import errno
@@ -45,8 +45,9 @@ from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
 from compclip.text.language import installed_name
-from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
-from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
+from compclip.text.lexicon import load_lexicon, require_distinct
+from workflow_scripts.places import adjective_lexicons, lexicon_file, users_or_shipped
+from workflow_scripts.workflow.config import Config, load_config, read_config
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
 # their names.
@@ -201,7 +202,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             path = getattr(config.tower, setting)
             # With a colon, it is a file inside an installed package.
             if path and ":" not in path:
-                findings.exists(f"{key}.tower.{setting}", path)
+                findings.exists(f"{key}.tower.{setting}", users_or_shipped(path))
 
 
 def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
@@ -268,18 +269,14 @@ def open_clip_models() -> set[str]:
 
 def _check_language(config: Config, findings: Findings) -> None:
     """Check the lexicons and the spaCy pipeline."""
-    # Relative, so that errors name the files as the user does.
-    folder = Path(os.path.relpath(ROOT / "lexicons"))
     with findings.errors_of("compositions"):
         for composition in config.compositions:
-            names = lexicons_of(composition, folder / "adjectives")
             # Lexicons that are used together must not list the same form.
-            require_distinct(
-                [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
-            )
+            files = adjective_lexicons(composition)
+            require_distinct([load_lexicon(Path(file)) for file in files])
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
-            load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
+            load_lexicon(Path(lexicon_file("nouns", config.pairs.nouns)))
     with findings.errors_of("pairs.model"):
         if findings.is_local:
             # Elsewhere, other pipelines may be installed.
@@ -346,7 +343,7 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
     if compun.compounds:
-        findings.exists("compun.compounds.file", compun.compounds.file)
+        findings.exists("compun.compounds.file", users_or_shipped(compun.compounds.file))
         findings.exists("compun.compounds.images", compun.compounds.images, "folder")
     findings.exists("compun.captions", compun.captions)
     findings.exists("compun.descriptions", compun.descriptions)
@@ -361,11 +358,7 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     if UNDER_RUN in os.environ:
         return
     is_local = workflow.local_exec and not workflow.deployment_settings.deployment_method
-    runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
-    errors: list[str] = []
-    for prefix, run in runs.items():
-        findings = check_config(load_config(run), is_local)
-        errors += [f"{prefix}{error}" for error in findings.errors]
+    errors = check_config(load_config(values), is_local).errors
     # Targets may need only a part of the run.
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
@@ -409,15 +402,12 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
     """Log what a config file's run downloads; raises UserError with a line for each error, with
     targets only warns.
     """
-    errors: list[str] = []
-    for name, config in runs_of(path).items():
-        findings = check_config(config, is_local)
-        prefix = f"{path}: runs.{name}" if name else str(path)
-        if findings.downloads:
-            log.info("%s: the run downloads %s", prefix, ", ".join(findings.downloads))
-        for note in findings.notes:
-            log.warning("warning: %s: %s", prefix, note)
-        errors += [f"{prefix}: {error}" for error in findings.errors]
+    findings = check_config(read_config(path), is_local)
+    if findings.downloads:
+        log.info("%s: the run downloads %s", path, ", ".join(findings.downloads))
+    for note in findings.notes:
+        log.warning("warning: %s: %s", path, note)
+    errors = [f"{path}: {error}" for error in findings.errors]
     if errors and not has_targets:
         # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))

@@ -10,6 +10,7 @@ from compclip.judge.config import Training
 from compclip.score.config import Fid, Scoring
 from compclip.split.config import DrawConfig
 from compclip.text.lexicon import SHARED
+from workflow_scripts.places import adjective_lexicons, users_or_shipped
 from workflow_scripts.workflow.plan_base import COMPOSITION_FILES, BasePlan
 from workflow_scripts.workflow.rule_values import Wildcards, gpus, section
 
@@ -50,7 +51,7 @@ class PairsPlan:
         folders = [layout.read for layout in run.layouts.values()]
         self.of_compositions = [str(folder / "pairs.parquet") for folder in folders]
         self.tables = list(dict.fromkeys(self.of_compositions))
-        self.lexicons = [run.lexicons_read(composition) for composition in run.compositions]
+        self.lexicons = [adjective_lexicons(composition) for composition in run.compositions]
         self.all_lexicons = sorted(set().union(*self.lexicons))
 
 
@@ -121,7 +122,7 @@ class JudgePlan:
 
     def files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's files that decide the initial weights."""
-        return self._config(wildcards).files()
+        return [users_or_shipped(file) for file in self._config(wildcards).files()]
 
     def contents(self, wildcards: Wildcards) -> str:
         return self._run.contents_of(*self.files(wildcards))

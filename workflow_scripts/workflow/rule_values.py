@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from compclip.core.identity.code import ROOT, code_hash
+from workflow_scripts.places import packaged
 
 
 class Wildcards(Protocol):
@@ -85,4 +86,9 @@ def page_templates(*stages: str) -> list[str]:
     """Return the templates of these stages, and those that all pages share."""
     folders = [ROOT / "compclip" / stage / "templates" for stage in ("plot", *stages)]
     files = [file for folder in folders for file in folder.iterdir()]
-    return sorted(str(file.relative_to(ROOT)) for file in files)
+    return sorted(packaged(str(file.relative_to(ROOT))) for file in files)
+
+
+def caption(name: str) -> str:
+    """Return the text that Snakemake's own report shows beside an output."""
+    return str(ROOT / "compclip" / "report" / "captions" / f"{name}.rst")

@@ -22,7 +22,7 @@ from compclip.core.identity.code import ROOT
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command, Terminated
 from workflow_scripts.workflow.check import check_writable, report_findings
-from workflow_scripts.workflow.config import read_config, runs_of
+from workflow_scripts.workflow.config import read_config
 from workflow_scripts.workflow.screen import LOCKED, UNLOCK
 
 STATE = ROOT / ".snakemake"
@@ -126,20 +126,17 @@ def headlines(table: Path) -> str:
     return "\n".join(lines)
 
 
-def print_results(folders: list[str]) -> None:
-    """Print the headlines of results folders, after checking their tables, and the paths of pages,
+def print_results(folder: str) -> None:
+    """Print the headlines of a results folder, after checking its tables, and the paths of pages,
     tables and log.
     """
     files: list[tuple[str, Path]] = []
-    for folder in folders:
-        for name, page_name in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
-            table = Path(folder, f"{name}.md")
-            page = Path(folder, f"{page_name}.html")
-            # The common table comes first and contains the tables of the runs.
-            is_repeated = name == "table" and folder != folders[0]
-            if table.is_file() and not is_repeated:
-                print(headlines(table))
-            files += [("page", page), ("table", table)]
+    for name, page_name in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
+        table = Path(folder, f"{name}.md")
+        page = Path(folder, f"{page_name}.html")
+        if table.is_file():
+            print(headlines(table))
+        files += [("page", page), ("table", table)]
     # Not every config makes every page.
     files = [(kind, path) for kind, path in files if path.is_file()]
     # The names of Snakemake's logs begin with the time.
@@ -162,9 +159,7 @@ def main(command: Run) -> None:
     options = ["--cores", str(command.cores), "--configfile", str(command.config)]
     # Targets first, because --configfile would read a file name after it as another config.
     run_snakemake(["snakemake", *command.snakemake, *options])
-    runs = runs_of(command.config)
-    run_folders = [run.results for name, run in runs.items() if name]
-    print_results([config.results, *run_folders])
+    print_results(config.results)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from compclip.core.identity.fingerprint import REREAD
 from compclip.core.progress import track
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
-from workflow_scripts.workflow.config import Config, read_config, runs_of
+from workflow_scripts.workflow.config import Config, read_config
 from workflow_scripts.workflow.run import check_alone
 
 # Artifacts that the remedy names.
@@ -91,11 +91,10 @@ def read_inputs_again(config: Path) -> None:
 def main(command: Verify) -> None:
     if command.inputs:
         read_inputs_again(command.config)
-    # Several runs also have common results, of the config itself.
-    configs = [read_config(command.config), *runs_of(command.config).values()]
+    config = read_config(command.config)
     # A run that is going on changes artifacts and their records.
     check_alone()
-    artifacts = sorted(set().union(*map(recorded_below, configs)))
+    artifacts = sorted(recorded_below(config))
     remedy = f"`make run CONFIG={command.config}` first"
     require(artifacts, command.config, "not run yet", remedy)
     # A source without a record is found once for each artifact that is made from it.

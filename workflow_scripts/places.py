@@ -1,0 +1,53 @@
+"""Where files are: the workflow's own, which may be read-only, and those of the working folder.
+
+A run writes only to the working folder. Paths of the workflow's files are relative where this
+folder is the workflow's own, so that results of a checkout stay valid; elsewhere they are absolute.
+"""
+
+import os
+from pathlib import Path
+
+from compclip.core.identity.code import ROOT
+from compclip.text.lexicon import SHARED, load_lexicon, shared_beside
+
+# The folder of the Snakefile: a checkout's, or one inside an installed package.
+WORKFLOW_ROOT = Path(__file__).resolve().parents[1]
+
+
+def shipped(path: str, root: Path = WORKFLOW_ROOT) -> str:
+    """Return the path of a file that comes with the workflow, relative to ``root`` if this is the
+    working folder.
+    """
+    return path if os.path.samefile(".", root) else str(root / path)
+
+
+def packaged(path: str) -> str:
+    """Return the path of a file in package ``compclip``, likewise."""
+    return shipped(path, ROOT)
+
+
+def users_or_shipped(path: str) -> str:
+    """Return the path of the user's file or, if there is none, of the file that comes with the
+    workflow.
+    """
+    for candidate in (path, shipped(path), packaged(path)):
+        if os.path.exists(candidate):
+            return candidate
+    return path
+
+
+def lexicon_file(kind: str, name: str) -> str:
+    """Return the path of a lexicon of this kind, such as ``adjectives``."""
+    return users_or_shipped(f"lexicons/{kind}/{name}.yaml")
+
+
+def adjective_lexicons(composition: str) -> list[str]:
+    """Return the adjective lexicons with which a composition's captions are read; of "", the shared
+    ones.
+    """
+    names = list(SHARED)
+    if composition and composition not in SHARED:
+        own = load_lexicon(Path(lexicon_file("adjectives", composition)))
+        names = [lexicon.name for lexicon in shared_beside(own.forms)]
+        names.append(composition)
+    return [lexicon_file("adjectives", name) for name in names]
