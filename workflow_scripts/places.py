@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from compclip.core.identity.code import ROOT
-from compclip.text.lexicon import SHARED, load_lexicon, shared_beside
+from compclip.text.lexicon import SHARED, lexicons_of
 
 # The folder of the Snakefile: a checkout's, or one inside an installed package.
 WORKFLOW_ROOT = Path(__file__).resolve().parents[1]
@@ -46,8 +46,6 @@ def adjective_lexicons(composition: str) -> list[str]:
     ones.
     """
     names = list(SHARED)
-    if composition and composition not in SHARED:
-        own = load_lexicon(Path(lexicon_file("adjectives", composition)))
-        names = [lexicon.name for lexicon in shared_beside(own.forms)]
-        names.append(composition)
+    if composition:
+        names = lexicons_of(Path(lexicon_file("adjectives", composition)))
     return [lexicon_file("adjectives", name) for name in names]

@@ -41,6 +41,7 @@ from compclip.report.config import ReportConfig
 from compclip.score.config import ScoreConfig
 from compclip.specs.config import SpecsConfig
 from compclip.split.config import SplitConfig
+from compclip.text.lexicon import SHARED
 from workflow_scripts.places import WORKFLOW_ROOT, shipped
 
 # The longest mapping that an error message shows, in characters.
@@ -236,6 +237,12 @@ class Config(Section):
     @classmethod
     def _known(cls, names: list[str]) -> list[str]:
         folder = "lexicons/adjectives"
+        for name in SHARED:
+            # Some steps of the library read these by their names.
+            if folder != shipped(folder) and Path(folder, f"{name}.yaml").exists():
+                raise ValueError(
+                    f"{folder}/{name}.yaml: has the name of a lexicon of compclip; rename it"
+                )
         files = [*Path(folder).glob("*.yaml"), *Path(shipped(folder)).glob("*.yaml")]
         lexicons = sorted({path.stem for path in files})
         for name in names:
