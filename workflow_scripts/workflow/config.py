@@ -210,7 +210,7 @@ class Config(Section):
             return folder
         for other in (WORKFLOW_ROOT, Path.cwd()):
             if other.is_relative_to(os.path.realpath(folder)):
-                raise ValueError(f"contains the folder {other}; choose a folder such as results/x")
+                raise ValueError(f"contains {other}; choose a folder such as results/x")
         # Unusual characters, and names that begin with "-", which look like options.
         misread = re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder)
         if misread:

@@ -36,7 +36,7 @@ class SpecsPlan:
         base = with_shipped_table(config.base)
         self.model = section(base, ModelConfig)
         # Those that decide the initial weights.
-        self.model_files = [users_or_shipped(file) for file in base.files()]
+        self.model_files = base.files()
         # The measures of all seeds, and the judges of the first, which the pages show.
         folders = [self.folder.format(seed=seed) for seed in config.seeds]
         self.intrinsic = [f"{folder}/intrinsic.json" for folder in folders]

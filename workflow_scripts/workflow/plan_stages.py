@@ -10,7 +10,7 @@ from compclip.judge.config import Training
 from compclip.score.config import Fid, Scoring
 from compclip.split.config import DrawConfig
 from compclip.text.lexicon import SHARED
-from workflow_scripts.places import adjective_lexicons, users_or_shipped
+from workflow_scripts.places import adjective_lexicons
 from workflow_scripts.workflow.plan_base import COMPOSITION_FILES, BasePlan
 from workflow_scripts.workflow.rule_values import Wildcards, gpus, section, with_shipped_table
 
@@ -123,7 +123,7 @@ class JudgePlan:
 
     def files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's files that decide the initial weights."""
-        return [users_or_shipped(file) for file in self._config(wildcards).files()]
+        return self._config(wildcards).files()
 
     def contents(self, wildcards: Wildcards) -> str:
         return self._run.contents_of(*self.files(wildcards))
