@@ -14,6 +14,7 @@ sys.path.insert(0, workflow.current_basedir.get_path_or_uri(secret_free=True))
 
 from workflow_scripts.workflow.check import check_jobs
 from workflow_scripts.workflow.loading import load_checked, needs_default_config
+from workflow_scripts.workflow.versions import check_versions
 
 if needs_default_config(workflow):
 
@@ -26,6 +27,7 @@ CONFIG = load_checked(workflow, config, __name__)
 # Everything that can be checked before the first job.
 onstart:
     check_jobs(workflow, config)
+    check_versions(workflow)
 
 
 if CONFIG.container:

@@ -5,8 +5,10 @@ folder is the workflow's own, so that results of a checkout stay valid; elsewher
 """
 
 import os
+import tempfile
 from pathlib import Path
 
+from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.text.lexicon import SHARED, lexicons_of
 
@@ -49,3 +51,19 @@ def adjective_lexicons(composition: str) -> list[str]:
     if composition:
         names = lexicons_of(Path(lexicon_file("adjectives", composition)))
     return [lexicon_file("adjectives", name) for name in names]
+
+
+def check_writable(folder: Path) -> None:
+    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
+    folder above.
+    """
+    candidates = [folder.absolute(), *folder.absolute().parents]
+    existing = next(path for path in candidates if path.exists())
+    try:
+        # Permissions alone do not tell: the disk may be full, or mounted read-only.
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise UserError(
+            f"{folder}: not writable ({reason}); fix its permissions or choose another folder"
+        ) from error

@@ -33,9 +33,11 @@ TABLE = "compclip/clip/towers/efficientnet_lite2.yaml"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a config."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text(SMALL.format(results="results", cache=".cache"))
-    return tmp_path
+    path = tmp_path / "work"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    (path / "mine.yaml").write_text(SMALL.format(results="results", cache=".cache"))
+    return path
 
 
 def compared(planned: list[Job]) -> list[tuple]:
@@ -55,9 +57,10 @@ def compared(planned: list[Job]) -> list[tuple]:
 
 def test_a_folder_and_a_module_plan_the_jobs_of_the_checkout(folder: Path) -> None:
     (folder / "Snakefile").write_text(MODULE.format(root=ROOT))
-    (folder / "w.pt").touch()
+    weights = folder.with_name("w.pt")
+    weights.touch()
     small = (folder / "mine.yaml").read_text()
-    tower = f"train_on: half, tower: {{model: resnet18, weights: {folder}/w.pt, rename: {TABLE}}}"
+    tower = f"train_on: half, tower: {{model: resnet18, weights: {weights}, rename: {TABLE}}}"
     (folder / "mine.yaml").write_text(small.replace("train_on: half", tower))
     elsewhere = compared(jobs(folder / "mine.yaml", folder=folder))
     as_module = compared(jobs(None, folder / "Snakefile", folder))

@@ -7,7 +7,6 @@ writes, downloads and computes nothing.
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,7 +45,12 @@ from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
 from compclip.text.language import installed_name
 from compclip.text.lexicon import load_lexicon, require_distinct
-from workflow_scripts.places import adjective_lexicons, lexicon_file, users_or_shipped
+from workflow_scripts.places import (
+    adjective_lexicons,
+    check_writable,
+    lexicon_file,
+    users_or_shipped,
+)
 from workflow_scripts.workflow.config import Config, load_config, read_config
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
@@ -363,22 +367,6 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn_of_unneeded(errors)
-
-
-def check_writable(folder: Path) -> None:
-    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
-    folder above.
-    """
-    candidates = [folder.absolute(), *folder.absolute().parents]
-    existing = next(path for path in candidates if path.exists())
-    try:
-        # Permissions alone do not tell: the disk may be full, or mounted read-only.
-        tempfile.TemporaryFile(dir=existing).close()
-    except OSError as error:
-        reason = (error.strerror or "").lower()
-        raise UserError(
-            f"{folder}: not writable ({reason}); fix its permissions or choose another folder"
-        ) from error
 
 
 def check_own(folder: Path) -> None:

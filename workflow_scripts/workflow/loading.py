@@ -7,7 +7,7 @@ from typing import Any
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError, require
-from workflow_scripts.places import WORKFLOW_ROOT
+from workflow_scripts.places import WORKFLOW_ROOT, check_writable
 from workflow_scripts.workflow.config import Config, load_config, read_values
 
 # The config of a working folder, if no other is named.
@@ -35,6 +35,9 @@ def load_checked(workflow: Any, values: dict[str, Any], namespace: str) -> Confi
     files = [Path(file) for file in workflow.configfiles]
     prefix = "config"
     try:
+        if workflow.is_main_process:
+            # Snakemake itself would end with a traceback.
+            check_writable(Path(".snakemake").absolute())
         if is_module(workflow):
             prefix = f"module {namespace}"
             require(values, prefix, "has no config", "add `config: config`, or a mapping")

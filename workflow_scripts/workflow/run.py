@@ -21,7 +21,8 @@ from compclip.core.identity import digests
 from compclip.core.identity.code import ROOT
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command, Terminated
-from workflow_scripts.workflow.check import check_writable, report_findings
+from workflow_scripts.places import check_writable
+from workflow_scripts.workflow.check import report_findings
 from workflow_scripts.workflow.config import read_config
 from workflow_scripts.workflow.screen import LOCKED, UNLOCK
 
