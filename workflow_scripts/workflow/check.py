@@ -1,4 +1,4 @@
-"""Check everything that a run needs before anything is computed: ``make check``.
+"""Check everything that a run needs before anything is computed: ``compclip run check``.
 
 All problems are listed. Only names and kinds of files are checked, not their content. The check
 writes, downloads and computes nothing.
@@ -31,7 +31,6 @@ from compclip.clip.config import (
 from compclip.compun.config import CompunConfig
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError, require
-from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN, log
 from compclip.core.reading.documents import nearest, no_such
 from compclip.core.reading.hub import check_hub_file
@@ -51,6 +50,7 @@ from workflow_scripts.places import (
     lexicon_file,
     users_or_shipped,
 )
+from workflow_scripts.root import run_command
 from workflow_scripts.workflow.config import Config, load_config, read_config
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
@@ -405,10 +405,11 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
 def main(command: Check) -> None:
     report_findings(command.config)
     log.info(
-        "%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config
+        "%s: no problems found; `%s` starts the run",
+        command.config,
+        run_command(config=command.config),
     )
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
     cli.run(main)

@@ -14,6 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "compclip"
+INSIDE = ROOT / PACKAGE / "_workflow"
 # The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
@@ -25,6 +26,7 @@ UNDECISIVE = {
         "identity.code",
         "identity.digests",
         "identity.fingerprint",
+        "identity.version",
         "log",
         "progress",
         "settings.cli",
@@ -36,8 +38,11 @@ DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}
 
 
 def module_file(module: str) -> Path | None:
-    """Return the file of a dotted name below the checkout, or None if it is not a module."""
-    path = ROOT.joinpath(*module.split("."))
+    """Return the file of a dotted name of the project, or None if it is not a module."""
+    package, _, _ = module.partition(".")
+    # A checkout has the workflow beside the package, an installed package inside.
+    is_inside = package != PACKAGE and INSIDE.is_dir()
+    path = (INSIDE if is_inside else ROOT).joinpath(*module.split("."))
     if path.is_dir():
         return path / "__init__.py"
     return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
@@ -100,7 +105,7 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
     )
     if module in DATA:
         # A checkout has it beside the package, an installed package inside.
-        places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
+        places = (ROOT / DATA[module], INSIDE / DATA[module])
         digest.update(next(path for path in places if path.is_file()).read_bytes())
     return digest.digest(), imported
 
