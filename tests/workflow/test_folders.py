@@ -2,16 +2,19 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError
+from compclip.core.identity import digests
 from compclip.core.identity.code import ROOT
 from tests.graph import Job, jobs
 from tests.project import SMALL, Project
 from workflow_scripts.places import adjective_lexicons, lexicon_file, users_or_shipped
 from workflow_scripts.workflow.config import read_config
+from workflow_scripts.workflow.versions import check_versions
 
 MODULE = """
 configfile: "mine.yaml"
@@ -69,6 +72,14 @@ def test_a_folder_and_a_module_plan_the_jobs_of_the_checkout(folder: Path) -> No
     assert len(in_checkout) > 30
     assert elsewhere == in_checkout
     assert as_module == in_checkout
+
+
+def test_the_documented_snakefile_runs_each_data_set(folder: Path) -> None:
+    page = (ROOT / "docs" / "captions.md").read_text()
+    documented = page.partition("## Several data sets")[2].split("```")[1].removeprefix("python")
+    (folder / "Snakefile").write_text(documented.replace("/path/to/compclip", str(ROOT)))
+    outputs = {path for job in jobs(None, folder / "Snakefile", folder) for path in job.outputs}
+    assert {"results/birds/report.html", "results/mine/report.html"} <= outputs
 
 
 def test_lexicons_of_the_working_folder_are_used_beside_those_of_the_checkout(folder: Path) -> None:
@@ -181,3 +192,21 @@ def test_a_folder_and_a_module_make_the_bytes_of_the_checkout_and_write_nothing_
     assert elsewhere.artifacts("results") == artifacts
     assert importer.artifacts("results") == artifacts
     assert content(checkout.root) == before
+
+
+class Kept:
+    """A workflow whose one job Snakemake does not run again."""
+
+    def __init__(self, code: str, output: Path) -> None:
+        params = SimpleNamespace(code=code)
+        job = SimpleNamespace(params=params, output=[str(output)])
+        self.dag = SimpleNamespace(jobs=[job], needrun=lambda job: False)
+
+
+def test_artifacts_of_another_version_are_refused(tmp_path: Path) -> None:
+    artifact = tmp_path / "captions.parquet"
+    artifact.touch()
+    digests.record(artifact, "dataset.load_dataset", "a")
+    check_versions(Kept("a", artifact))
+    with pytest.raises(WorkflowError, match="made by another version of compclip; choose"):
+        check_versions(Kept("b", artifact))

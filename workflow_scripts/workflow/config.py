@@ -100,9 +100,8 @@ class Config(Section):
     base: str | None = Field(
         None,
         min_length=1,
-        description="another config, which this one is laid over: it says only what differs; its "
-        "path beside this config, in the working folder or in the checkout; results and release of "
-        "the base do not count",
+        description="the config that this one is laid over, beside it, in the working folder or in "
+        "the checkout; its results and release do not count",
     )
     version: str | None = Field(
         None, description="the version of compclip that the run needs; another one is refused"
