@@ -11,16 +11,11 @@ min_version("9.27")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
-from workflow_scripts.workflow.check import check_jobs
+from workflow_scripts.workflow.check import check_before_jobs
 from workflow_scripts.workflow.loading import load_checked
 
 CONFIG = load_checked(workflow, config)
-
-
-# Everything that can be checked before the first job.
-onstart:
-    check_jobs(workflow, config)
-
+check_before_jobs(workflow, config)
 
 if CONFIG.container:
 
