@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Union
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,7 +200,7 @@ PAIRS = schema(
 
 
 # A table with rows of all images, whole or in blocks of images.
-Blocks: TypeAlias = "pd.DataFrame | Iterator[pd.DataFrame]"
+Blocks = Union["pd.DataFrame", Iterator["pd.DataFrame"]]
 
 
 def are_among(table: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> np.ndarray:

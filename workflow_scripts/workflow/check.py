@@ -374,8 +374,8 @@ def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
     if workflow.output_settings.dryrun:
         _warn(_errors_of_jobs(values, is_local=False), "before its first job, a run stops at this")
         return
-    # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails in
-    # Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
+    # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
+    # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
     # reason, no other job runs, whatever else has changed.
     others = workflow._onstart
 

@@ -8,6 +8,7 @@ from typing import Any
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError
+from compclip.core.identity.code import keep_parsed
 from workflow_scripts.workflow.config import Config, load_config, read_values
 
 
@@ -18,9 +19,12 @@ def load_checked(workflow: Any, values: dict[str, Any]) -> Config:
             # The files are read again, because Snakemake keeps the last of duplicate keys.
             for file in workflow.configfiles:
                 read_values(Path(file))
-        return load_config(values)
+        checked = load_config(values)
     except UserError as error:
         raise WorkflowError(str(error)) from None
+    # The rules carry the identities of their code.
+    keep_parsed(checked.cache)
+    return checked
 
 
 @contextmanager
