@@ -391,6 +391,10 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     run, warn.
     """
     is_local = workflow.local_exec and not workflow.deployment_settings.deployment_method
+    if is_local and find_spec("pandas") is None:
+        raise WorkflowError(
+            "this environment has no packages for the steps; add --use-conda, or use `make run`"
+        )
     errors = _errors_of_jobs(values, is_local)
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))

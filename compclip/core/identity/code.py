@@ -95,8 +95,8 @@ class _Meaning(ast.NodeTransformer):
 
 
 def _imported_names(tree: ast.Module) -> list[str]:
-    """Return the dotted names in the project's packages that a module imports, also inside
-    functions.
+    """Return what a module imports of the project's packages, also inside functions: modules, and
+    what is in them, by dotted names.
     """
     names = set()
     for node in ast.walk(tree):
@@ -132,7 +132,6 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
     parse = partial(_parse_file, module)
     # The index does not notice changes of other files.
     parsed = parse(file) if module in DATA else _parsed_modules.get(file, parse)
-    # A name may be that of a function.
     imported = {name for name in parsed.names if module_file(name)}
     return bytes.fromhex(parsed.digest), frozenset(imported - UNDECISIVE)
 
