@@ -31,10 +31,21 @@ for file in ["config.yaml", *sorted(map(str, Path("presets").glob("*.yaml")))]:
     print(file, len(RunPlan(read_config(Path(file))).outputs))
 print(rule_values.code("judge.train_judge"))
 """
+CHECK = """
+from pathlib import Path
+from workflow_scripts.workflow.check import check_config
+from workflow_scripts.workflow.config import load_config
+config = load_config({{"results": {results!r}, "judge": {{"model": "ViT-B-32"}}}})
+print(check_config(config, is_local=False).errors)
+"""
 SMALL = """
 base: config.yaml
-dataset: {sketch: {images: 300}}
-judge: {epochs: 1, seeds: [0]}
+compositions: [color]
+dataset: {sketch: {images: 240, species: 20, captions: 6}}
+pairs: {selection: {min_count: 1}}
+split: {per_image: 2, heldout: {min_pairs: 2}}
+divergence: {shuffles: 2}
+judge: {epochs: 1, captions: 2, batch: 64, seeds: [0]}
 generate: {generators: [photographs, faithful, memorizer]}
 """
 
@@ -66,6 +77,11 @@ def test_all_presets_are_planned_beside_snakemake_alone() -> None:
     *plans, identity = run_hidden(PLANS)
     assert len(plans) == 1 + len([*(ROOT / "presets").glob("*.yaml")])
     assert all(int(plan.split()[1]) > 0 for plan in plans) and len(identity) == 16
+
+
+def test_configs_are_checked_beside_snakemake_alone(tmp_path: Path) -> None:
+    """Without names of models that only open_clip knows."""
+    assert run_hidden(CHECK.format(results=str(tmp_path / "results"))) == ["[]"]
 
 
 @pytest.fixture(scope="module")
