@@ -30,7 +30,9 @@ CONDA_NEEDS += ("platformdirs", "pluggy", "tqdm", "truststore", "zstandard")
 COMMAND = """#!{python}
 import sys
 from conda.cli.main import main
-sys.exit(main())
+# Its processes import this file.
+if __name__ == "__main__":
+    sys.exit(main())
 """
 CONDARC = """
 channel_priority: strict
