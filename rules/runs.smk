@@ -57,7 +57,7 @@ rule join_tables:
     conda:
         "../envs/base.yaml"
     params:
-        code=code("runs.join_tables"),
+        code=code("report.join_tables"),
         runs=list(SCORED),
     script:
-        "../workflow_scripts/runs/join_tables.py"
+        "../workflow_scripts/report/join_tables.py"

@@ -56,13 +56,13 @@ def extract_pairs(
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
     extractor = Extractor(model, listed, listed_nouns, compounds)
-    pairs = find_pairs(captions, extractor, processes, cache)
+    pairs = parse_captions(captions, extractor, processes, cache)
     # Without a noun lexicon, the words of all captions decide which forms are of one noun.
     words = None if nouns else caption_words(captions["text"])
     return NounForms(extractor.vocabulary, words).unite(captions, pairs)
 
 
-def find_pairs(
+def parse_captions(
     captions: pd.DataFrame, extractor: Extractor, processes: int = 1, cache: str | Path = ":memory:"
 ) -> pd.DataFrame:
     """Find the pairs of captions; nouns are lemmas, which only ``NounForms`` makes the same for all

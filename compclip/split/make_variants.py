@@ -247,7 +247,7 @@ def _stated_by_image(pairs: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     return stated
 
 
-def vary(
+def vary_prompts(
     prompts: pd.DataFrame,
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
@@ -353,5 +353,5 @@ def make_variants(
     # Forms of nouns that the lexicon lacks; all without one.
     known_nouns = nouns_of(captions, pairs, captions["image_id"])
     words = VariantWords.read(ranking, adjectives, nouns, known_nouns)
-    variants, counts = vary(prompts, captions, pairs, swapped, words)
+    variants, counts = vary_prompts(prompts, captions, pairs, swapped, words)
     return variants, summarize_variants(counts)

@@ -482,5 +482,5 @@ def swap_adjectives(  # noqa: PLR0913
     lexicons = Lexicons(adjectives, nouns, compounds)
     stream = Stream(seed, dataset, composition)
     swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, stream)
-    log_swaps(summary, stream.where)
+    log_swaps(summary, stream.location)
     return swapped, summary

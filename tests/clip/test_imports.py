@@ -63,7 +63,7 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
         *((names, {"torch", "open_clip", "diffusers", "transformers"}) for names in PLUGINS),
         *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
         (
-            "workflow_scripts.report.make_table workflow_scripts.runs.join_tables",
+            "workflow_scripts.report.make_table workflow_scripts.report.join_tables",
             {*LEARNING, "matplotlib", "PIL"},
         ),
         ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),

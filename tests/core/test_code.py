@@ -138,6 +138,56 @@ def test_a_step_has_the_same_identity_in_an_installed_package(project: Path) -> 
     assert code.code_hash("workflow_scripts.stage.step") == in_checkout
 
 
+RULE = re.compile(
+    r"^ *(?:use rule (?P<base>\w+) as|rule) (?P<name>\w+)(?: with)?:$"
+    r'|^ +"\.\./workflow_scripts/(?P<stage>\w+)/(?P<script>\w+)\.py"$',
+    re.MULTILINE,
+)
+# The library's part of this step is ``plot.page.write_page``, which the pages of all stages share.
+WITHOUT_FUNCTION = {"report.make_page"}
+
+
+def scripts_of_rules() -> dict[str, tuple[str, str]]:
+    """Return the stage and the name of each rule's script."""
+    scripts: dict[str, tuple[str, str]] = {}
+    for file in sorted((ROOT / "rules").glob("*.smk")):
+        rule = ""
+        for match in RULE.finditer(file.read_text()):
+            if match["script"]:
+                scripts[rule] = (match["stage"], match["script"])
+                continue
+            rule = match["name"]
+            # A rule that is based on another one has its script.
+            if match["base"]:
+                scripts[rule] = scripts[match["base"]]
+    return scripts
+
+
+SCRIPTS = scripts_of_rules()
+
+
+@pytest.mark.parametrize("rule", SCRIPTS)
+def test_a_rule_has_the_name_of_its_script_or_begins_with_it(rule: str) -> None:
+    _, script = SCRIPTS[rule]
+    assert rule == script or rule.startswith(f"{script}_")
+
+
+@pytest.mark.parametrize(("stage", "script"), sorted(set(SCRIPTS.values())))
+def test_the_library_has_a_function_of_each_scripts_name(stage: str, script: str) -> None:
+    files = (ROOT / PACKAGE / stage).rglob("*.py")
+    function = re.compile(rf"^def {script}\(", re.MULTILINE)
+    has_function = any(function.search(file.read_text()) for file in files)
+    assert has_function == (f"{stage}.{script}" not in WITHOUT_FUNCTION)
+
+
+def test_each_script_is_that_of_a_rule() -> None:
+    files = (ROOT / "workflow_scripts").glob("*/*.py")
+    scripts = {
+        (file.parent.name, file.stem) for file in files if "run_script(main)" in file.read_text()
+    }
+    assert scripts == set(SCRIPTS.values())
+
+
 # From the bottom to the top.
 SHARED = ("core", "text", "clip", "stats", "plot")
 STAGES = (

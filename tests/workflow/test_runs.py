@@ -13,10 +13,10 @@ from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
+from compclip.report.join_tables import join_tables
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.mock_job import load_workflow, mock_job
-from workflow_scripts.runs.join_tables import join_rows
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
@@ -86,13 +86,13 @@ def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
     }
     assert run_values({"seed": 3}) == {}
     one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
-    joined = join_rows({"a": one, "b": one.assign(n="")})
+    joined = join_tables({"a": one, "b": one.assign(n="")})
     assert (
         joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]]
         and joined.columns[0] == "run"
     )
     with pytest.raises(UserError, match="different columns"):
-        join_rows({"a": one, "b": one[["dataset"]]})
+        join_tables({"a": one, "b": one[["dataset"]]})
 
 
 @pytest.mark.parametrize(
