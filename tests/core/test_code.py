@@ -52,6 +52,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(code, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "INSIDE", tmp_path / "compclip/_workflow")
     forget()
     yield tmp_path / "compclip"
     forget()

@@ -17,13 +17,7 @@ from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
 from workflow_scripts.workflow import check
-from workflow_scripts.workflow.check import (
-    DRIVE,
-    check_before_jobs,
-    check_config,
-    check_jobs,
-    report_findings,
-)
+from workflow_scripts.workflow.check import DRIVE, check_before_jobs, check_config, check_jobs
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
@@ -152,14 +146,6 @@ print("torch" in sys.modules)
         key.split(": ")[0] for key in keys
     ]
     assert all(error.removeprefix("error: ").startswith(where) for error in errors)
-    runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
-    with pytest.raises(UserError) as error:
-        report_findings(tmp_path / "mine.yaml")
-    assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [
-        True,
-        True,
-    ]
     monkeypatch.delenv(UNDER_RUN, raising=False)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
@@ -313,9 +299,6 @@ def test_a_run_with_targets_checks_and_only_warns(
         "dataset.table.file",
         "pairs.nouns",
     ]
-    caplog.clear()
-    check_jobs(workflow, {"runs": {"a": values}})
-    assert [message.split(": ")[1] for message in caplog.messages] == ["runs.a", "runs.a"]
 
 
 def workflow_of(dryrun: bool = False, hook: Callable[[str], None] = print) -> SimpleNamespace:
@@ -365,5 +348,5 @@ def test_an_environment_without_the_steps_packages_is_one_line(
     plain: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "find_spec", lambda name: None)
-    with pytest.raises(WorkflowError, match="^this environment has no packages .* --use-conda"):
+    with pytest.raises(WorkflowError, match="^no packages for steps .* --use-conda"):
         check_jobs(workflow_of(), plain)

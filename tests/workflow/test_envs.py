@@ -57,7 +57,7 @@ def dependencies(env: Path) -> tuple[dict[str, str], dict[str, str]]:
 def rules() -> list[tuple[str, Path, list[str]]]:
     """Each rule that runs a module: its name, its environment, its modules."""
     result = []
-    for file in sorted((ROOT / "rules").glob("*.smk")):
+    for file in sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("presets/*.smk")]):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
             modules = [
                 f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)

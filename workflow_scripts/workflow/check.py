@@ -1,7 +1,7 @@
-"""Check everything that a run needs before anything is computed: ``make check``.
+"""Check everything that a run needs before anything is computed: ``compclip run check``.
 
-All problems are listed, also those of each run of a config with several. Only names and kinds of
-files are checked, not their content. The check writes, downloads and computes nothing.
+All problems are listed. Only names and kinds of files are checked, not their content. The check
+writes, downloads and computes nothing.
 
 Where steps run elsewhere, such as in conda environments, only Snakemake's own packages are here:
 what needs others is then checked by the steps.
@@ -10,7 +10,6 @@ what needs others is then checked by the steps.
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +33,6 @@ from compclip.clip.config import (
 )
 from compclip.compun.config import CompunConfig
 from compclip.core.errors import UserError, require
-from compclip.core.identity.code import ROOT
 from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import UNDER_RUN, log
 from compclip.core.reading.documents import nearest, no_such
@@ -46,8 +44,16 @@ from compclip.dataset.download import FileLocation
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
-from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
-from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
+from compclip.text.lexicon import load_lexicon, require_distinct
+from workflow_scripts.places import (
+    adjective_lexicons,
+    check_writable,
+    lexicon_file,
+    users_or_shipped,
+)
+from workflow_scripts.root import run_command
+from workflow_scripts.workflow.config import Config, load_config, read_config
+from workflow_scripts.workflow.versions import check_versions
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
 # their names.
@@ -205,7 +211,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             path = getattr(config.tower, setting)
             # With a colon, it is a file inside an installed package.
             if path and ":" not in path:
-                findings.exists(f"{key}.tower.{setting}", path)
+                findings.exists(f"{key}.tower.{setting}", users_or_shipped(path))
 
 
 def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
@@ -273,18 +279,14 @@ def open_clip_models() -> set[str]:
 
 def _check_language(config: Config, findings: Findings) -> None:
     """Check the lexicons and the spaCy pipeline."""
-    # Relative, so that errors name the files as the user does.
-    folder = Path(os.path.relpath(ROOT / "lexicons"))
     with findings.errors_of("compositions"):
         for composition in config.compositions:
-            names = lexicons_of(composition, folder / "adjectives")
             # Lexicons that are used together must not list the same form.
-            require_distinct(
-                [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
-            )
+            files = adjective_lexicons(composition)
+            require_distinct([load_lexicon(Path(file)) for file in files])
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
-            load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
+            load_lexicon(Path(lexicon_file("nouns", config.pairs.nouns)))
     with findings.errors_of("pairs.model"):
         if findings.is_local:
             # Elsewhere, other pipelines may be installed.
@@ -356,7 +358,7 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
     if compun.compounds:
-        findings.exists("compun.compounds.file", compun.compounds.file)
+        findings.exists("compun.compounds.file", users_or_shipped(compun.compounds.file))
         findings.exists("compun.compounds.images", compun.compounds.images, "folder")
     findings.exists("compun.captions", compun.captions)
     findings.exists("compun.descriptions", compun.descriptions)
@@ -365,14 +367,15 @@ def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
 
 
 def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
-    """Have a plain ``snakemake`` check its config before its first job; ``make run`` has checked
-    before.
-    """
-    if UNDER_RUN in os.environ or not workflow.is_main_process:
+    """Have Snakemake check its config before its first job, unless ``make run`` has checked it."""
+    if not workflow.is_main_process:
         return
+    is_checked = UNDER_RUN in os.environ
     # Snakemake calls no hooks in a dry run.
     if workflow.output_settings.dryrun:
-        _warn(_errors_of_jobs(values, is_local=False), "before its first job, a run stops at this")
+        if not is_checked:
+            errors = check_config(load_config(values), is_local=False).errors
+            _warn(errors, "before its first job, a run stops at this")
         return
     # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
     # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
@@ -380,7 +383,9 @@ def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
     others = workflow._onstart
 
     def check(log_file: str) -> None:
-        check_jobs(workflow, values)
+        if not is_checked:
+            check_jobs(workflow, values)
+        check_versions(workflow)
         others(log_file)
 
     workflow._onstart = check
@@ -393,37 +398,12 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     is_local = workflow.local_exec and not workflow.deployment_settings.deployment_method
     if is_local and find_spec("pandas") is None:
         raise WorkflowError(
-            "this environment has no packages for the steps; add --use-conda, or use `make run`"
+            f"no packages for steps are installed; add --use-conda, or use `{run_command()}`"
         )
-    errors = _errors_of_jobs(values, is_local)
+    errors = check_config(load_config(values), is_local).errors
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn(errors, IGNORED)
-
-
-def _errors_of_jobs(values: dict[str, Any], is_local: bool) -> list[str]:
-    runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
-    errors: list[str] = []
-    for prefix, run in runs.items():
-        findings = check_config(load_config(run), is_local)
-        errors += [f"{prefix}{error}" for error in findings.errors]
-    return errors
-
-
-def check_writable(folder: Path) -> None:
-    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
-    folder above.
-    """
-    candidates = [folder.absolute(), *folder.absolute().parents]
-    existing = next(path for path in candidates if path.exists())
-    try:
-        # Permissions alone do not tell: the disk may be full, or mounted read-only.
-        tempfile.TemporaryFile(dir=existing).close()
-    except OSError as error:
-        reason = (error.strerror or "").lower()
-        raise UserError(
-            f"{folder}: not writable ({reason}); fix its permissions or choose another folder"
-        ) from error
 
 
 def check_own(folder: Path) -> None:
@@ -444,15 +424,12 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
     """Log what a config file's run downloads; raises UserError with a line for each error, with
     targets only warns.
     """
-    errors: list[str] = []
-    for name, config in runs_of(path).items():
-        findings = check_config(config, is_local)
-        prefix = f"{path}: runs.{name}" if name else str(path)
-        if findings.downloads:
-            log.info("%s: the run downloads %s", prefix, ", ".join(findings.downloads))
-        for note in findings.notes:
-            log.warning("warning: %s: %s", prefix, note)
-        errors += [f"{prefix}: {error}" for error in findings.errors]
+    findings = check_config(read_config(path), is_local)
+    if findings.downloads:
+        log.info("%s: the run downloads %s", path, ", ".join(findings.downloads))
+    for note in findings.notes:
+        log.warning("warning: %s: %s", path, note)
+    errors = [f"{path}: {error}" for error in findings.errors]
     if errors and not has_targets:
         # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))
@@ -462,10 +439,11 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
 def main(command: Check) -> None:
     report_findings(command.config)
     log.info(
-        "%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config
+        "%s: no problems found; `%s` starts the run",
+        command.config,
+        run_command(config=command.config),
     )
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
     cli.run(main)

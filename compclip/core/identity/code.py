@@ -17,6 +17,7 @@ from compclip.core.identity.parsed_modules import ParsedModule, ParsedModules
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "compclip"
+INSIDE = ROOT / PACKAGE / "_workflow"
 # The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
@@ -29,6 +30,7 @@ UNDECISIVE = {
         "identity.digests",
         "identity.fingerprint",
         "identity.parsed_modules",
+        "identity.version",
         "log",
         "progress",
         "settings.cli",
@@ -50,12 +52,9 @@ def keep_parsed(folder: Path) -> None:
 def module_file(module: str) -> Path | None:
     """Return the file of a dotted name of the project, or None if it is not a module."""
     package, _, _ = module.partition(".")
-    root = ROOT
-    if package != PACKAGE:
-        # A checkout has the workflow beside the package, an installed package inside.
-        installed = ROOT / PACKAGE / "_workflow"
-        root = installed if installed.is_dir() else ROOT
-    path = os.path.join(root, *module.split("."))
+    # A checkout has the workflow beside the package, an installed package inside.
+    is_inside = package != PACKAGE and INSIDE.is_dir()
+    path = os.path.join(INSIDE if is_inside else ROOT, *module.split("."))
     for file in (f"{path}/__init__.py", f"{path}.py"):
         if os.path.isfile(file):
             return Path(file)
@@ -119,7 +118,8 @@ def _parse_file(module: str, file: Path) -> ParsedModule:
 
 
 def _data_file(module: str) -> Path:
-    places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
+    # A checkout has it beside the package, an installed package inside.
+    places = (ROOT / DATA[module], INSIDE / DATA[module])
     return next(path for path in places if path.is_file())
 
 
