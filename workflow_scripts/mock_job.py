@@ -22,13 +22,14 @@ from snakemake.settings.types import (
     WorkflowSettings,
 )
 
-from workflow_scripts.job import CHECKOUT, Job
+from workflow_scripts.job import Job
+from workflow_scripts.root import WORKFLOW_ROOT
 
 
 def load_workflow(
     config: str | Path | None = "config.yaml",
-    snakefile: Path = CHECKOUT / "Snakefile",
-    folder: Path = CHECKOUT,
+    snakefile: Path = WORKFLOW_ROOT / "Snakefile",
+    folder: Path = WORKFLOW_ROOT,
 ) -> Workflow:
     """Return the workflow for a config file, with paths relative to the working ``folder``."""
     # Settings as of a plain ``snakemake``.

@@ -11,9 +11,7 @@ from pathlib import Path
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.text.lexicon import SHARED, lexicons_of
-
-# The folder of the Snakefile: a checkout's, or one inside an installed package.
-WORKFLOW_ROOT = Path(__file__).resolve().parents[1]
+from workflow_scripts.root import WORKFLOW_ROOT
 
 
 def shipped(path: str, root: Path = WORKFLOW_ROOT) -> str:

@@ -21,7 +21,6 @@ from compclip.core.settings.cli import Terminated, ended_by_signals
 from compclip.report import summary
 from tests.core.test_digests import flip
 from tests.project import Project
-from workflow_scripts.workflow import run as module
 from workflow_scripts.workflow import verify
 from workflow_scripts.workflow.run import print_results, run_snakemake
 
@@ -163,7 +162,6 @@ def test_verify_names_what_is_not_as_recorded(
     monkeypatch,
 ) -> None:
     monkeypatch.chdir(finished.root)
-    monkeypatch.setattr(module, "STATE", finished.root / ".snakemake")
     path = Path("results", name)
     kept = {file: file.read_bytes() for file in (path, digests.record_file(path)) if file.is_file()}
     caplog.set_level("INFO", "compclip")

@@ -43,6 +43,7 @@ from compclip.specs.config import SpecsConfig
 from compclip.split.config import SplitConfig
 from compclip.text.lexicon import SHARED
 from workflow_scripts.places import WORKFLOW_ROOT, shipped
+from workflow_scripts.root import workflow_version
 
 # The longest mapping that an error message shows, in characters.
 MAX_SHOWN = 100
@@ -101,6 +102,9 @@ class Config(Section):
         min_length=1,
         description="the config that this one is laid over, beside it, in the working folder or in "
         "the checkout; its results and release do not count",
+    )
+    version: str | None = Field(
+        None, description="the version of compclip that the run needs; another one is refused"
     )
     seed: Seed
     # Validated also if absent, so that its seeds are completed.
@@ -187,6 +191,16 @@ class Config(Section):
         # Only the user's own captions may come without images, by ``images: null``.
         has_images = getattr(settings, "images", ...) is not None
         return has_images and bool(self.generate.generators)
+
+    @field_validator("version")
+    @classmethod
+    def _this(cls, version: str | None) -> str | None:
+        present = workflow_version()
+        if version not in (None, present):
+            raise ValueError(
+                f"this is compclip {present}; pip install compclip=={version}, or remove this line"
+            )
+        return version
 
     @field_validator("seeds")
     @classmethod
