@@ -12,9 +12,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # This file's own folder; as a module, ``workflow.basedir`` is the importer's.
 sys.path.insert(0, workflow.current_basedir.get_path_or_uri(secret_free=True))
 
-from workflow_scripts.workflow.check import check_jobs
+from workflow_scripts.workflow.check import check_before_jobs
 from workflow_scripts.workflow.loading import load_checked, needs_default_config
-from workflow_scripts.workflow.versions import check_versions
 
 if needs_default_config(workflow):
 
@@ -22,13 +21,7 @@ if needs_default_config(workflow):
 
 
 CONFIG = load_checked(workflow, config, __name__)
-
-
-# Everything that can be checked before the first job.
-onstart:
-    check_jobs(workflow, config)
-    check_versions(workflow)
-
+check_before_jobs(workflow, config)
 
 if CONFIG.container:
 

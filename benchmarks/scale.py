@@ -34,11 +34,11 @@ SHARD = 300_000  # captions of a shard
 PROMPTS = 2400  # of 3,000 drawn birds, about
 # The step to which a shard's rule belongs.
 SHARDED = {
-    "extract_shard": "extract_pairs",
+    "parse_captions": "extract_pairs",
     "find_contested": "make_splits",
     "offer_swaps": "swap_adjectives",
-    "vary_shard": "make_variants",
-    "audit_shard": "audit",
+    "vary_prompts": "make_variants",
+    "audit_block": "audit",
 }
 # What grows in each part, and its sizes.
 SIZES = {"images": [100_000, 1_000_000], "captions": [300_000, 3_000_000]}

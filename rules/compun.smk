@@ -28,7 +28,7 @@ if plan.compun.is_drawn:
         script:
             "../workflow_scripts/compun/draw_compounds.py"
 
-    rule train_small_clip:
+    rule train_judge_for_compun:
         """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage
         judge does.
         """
@@ -41,9 +41,9 @@ if plan.compun.is_drawn:
         output:
             judge=directory("<dataset>/compun/judges/{training}"),
         log:
-            "<logs>/compun/compun/train_small_clip_{training}.log",
+            "<logs>/compun/compun/train_judge_for_compun_{training}.log",
         benchmark:
-            "<logs>/compun/compun/train_small_clip_{training}.benchmark.tsv"
+            "<logs>/compun/compun/train_judge_for_compun_{training}.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: plan.config.threads

@@ -38,7 +38,7 @@ rule generate_images:
         "../workflow_scripts/generate/generate_images.py"
 
 
-use rule generate_images as generate_scenes with:
+use rule generate_images as generate_images_with_scenes with:
     output:
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         folder=directory("<dataset>/{composition}/generated/{generator}/images"),
@@ -48,7 +48,7 @@ use rule generate_images as generate_scenes with:
         generator=one_of(plan.generate.with_scenes),
 
 
-use rule generate_images as generate_by_model with:
+use rule generate_images as generate_images_by_model with:
     wildcard_constraints:
         generator=one_of(plan.generate.with_model),
     group:

@@ -3,8 +3,36 @@
 # composition's ranking.
 
 
+rule parse_captions:
+    """Find the adjective-noun pairs in the captions of a shard; each distinct caption is parsed
+    once.
+    """
+    input:
+        **plan.inputs("captions", "nouns", "compounds"),
+        adjectives=plan.lexicons_of_pairs,
+    output:
+        pairs="<dataset>/{own}pairs/{shard}-of-{shards}.parquet",
+    log:
+        "<logs>/pairs/{own}parse_captions.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/pairs/{own}parse_captions.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/text.yaml"
+    threads: 8  # Snakemake reduces it to --cores
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(60),
+    params:
+        **plan.parsing_params,
+        code=code("pairs.parse_captions"),
+    script:
+        "../workflow_scripts/pairs/parse_captions.py"
+
+
 rule extract_pairs:
-    """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
+    """Find the adjective-noun pairs of all captions, or join those of shards; all forms of a noun
+    get one name.
+    """
     input:
         **plan.inputs("captions", "nouns", "compounds"),
         adjectives=plan.lexicons_of_pairs,
@@ -18,7 +46,7 @@ rule extract_pairs:
         "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8 if plan.config.dataset.shards == 1 else 1  # Snakemake reduces it to --cores
+    threads: 8 if plan.config.dataset.shards == 1 else 1  # shards have parsed the captions
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
@@ -27,16 +55,6 @@ rule extract_pairs:
         code=code("pairs.extract_pairs"),
     script:
         "../workflow_scripts/pairs/extract_pairs.py"
-
-
-use rule extract_pairs as extract_shard with:
-    output:
-        pairs="<dataset>/{own}pairs/{shard}-of-{shards}.parquet",
-    log:
-        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.log",
-    benchmark:
-        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.benchmark.tsv"
-    threads: 8
 
 
 rule rank_pairs:

@@ -39,7 +39,7 @@ if plan.specs.config.data is None:
 
 if plan.specs.config.base.epochs:
 
-    rule train_base:
+    rule train_judge_for_specs:
         """Train a CLIP on short captions, as stage judge does."""
         input:
             captions="<dataset>/specs/{seed}/captions.parquet",
@@ -51,9 +51,9 @@ if plan.specs.config.base.epochs:
         output:
             judge=directory("<dataset>/specs/{seed}/base"),
         log:
-            "<logs>/specs/specs/{seed}/train_base.log",
+            "<logs>/specs/specs/{seed}/train_judge_for_specs.log",
         benchmark:
-            "<logs>/specs/specs/{seed}/train_base.benchmark.tsv"
+            "<logs>/specs/specs/{seed}/train_judge_for_specs.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: plan.config.threads * plan.specs.config.base.gpus

@@ -62,6 +62,26 @@ rule sample_heldout:
         "../workflow_scripts/split/sample_heldout.py"
 
 
+rule find_contested:
+    """Find the captions of a shard in which word order states a held-out pair, and the parse does
+    not.
+    """
+    input:
+        **plan.inputs("captions", "pairs", "heldout", "adjectives", "nouns", "compounds"),
+    output:
+        contested="<dataset>/{composition}/contested/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code("split.find_contested"),
+    script:
+        "../workflow_scripts/split/find_contested.py"
+
+
 rule make_splits:
     """Divide the images into train, test_seen and test_unseen, or take a published or divergent
     division.
@@ -94,13 +114,25 @@ rule make_splits:
         "../workflow_scripts/split/make_splits.py"
 
 
-use rule make_splits as find_contested with:
+rule offer_swaps:
+    """Find the captions of a shard that can be swapped, and their possible changes."""
+    input:
+        **plan.inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        forms="<dataset>/{composition}/splits.json",
     output:
-        contested="<dataset>/{composition}/contested/{shard}-of-{shards}.json",
+        offers="<dataset>/{composition}/offers/{shard}-of-{shards}.parquet",
+        summary="<dataset>/{composition}/offers/{shard}-of-{shards}.json",
     log:
-        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.log",
+        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.log",
     benchmark:
-        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.benchmark.tsv"
+        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code("split.offer_swaps"),
+        seed=plan.config.seeds.split,
+    script:
+        "../workflow_scripts/split/offer_swaps.py"
 
 
 rule swap_adjectives:
@@ -137,16 +169,6 @@ rule swap_adjectives:
         "../workflow_scripts/split/swap_adjectives.py"
 
 
-use rule swap_adjectives as offer_swaps with:
-    output:
-        offers="<dataset>/{composition}/offers/{shard}-of-{shards}.parquet",
-        summary="<dataset>/{composition}/offers/{shard}-of-{shards}.json",
-    log:
-        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.log",
-    benchmark:
-        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.benchmark.tsv"
-
-
 rule make_prompts:
     """List the prompts for all generators."""
     input:
@@ -178,6 +200,28 @@ rule make_prompts:
         "../workflow_scripts/split/make_prompts.py"
 
 
+rule vary_prompts:
+    """Make the variants of the prompts of a shard."""
+    input:
+        **plan.inputs(
+            "captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"
+        ),
+    output:
+        variants="<dataset>/{composition}/variants/{shard}-of-{shards}.parquet",
+        summary="<dataset>/{composition}/variants/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/vary_prompts.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/vary_prompts.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code("split.vary_prompts"),
+        one_value=plan.source.one_value,
+    script:
+        "../workflow_scripts/split/vary_prompts.py"
+
+
 rule make_variants:
     """Make the variants of each prompt, in which another adjective makes its pair false of the
     image.
@@ -206,14 +250,25 @@ rule make_variants:
         "../workflow_scripts/split/make_variants.py"
 
 
-use rule make_variants as vary_shard with:
+rule audit_block:
+    """Check the images of a shard by word order alone."""
+    input:
+        **plan.inputs(
+            "captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"
+        ),
+        facts=plan.source.tables.get("facts", []),
     output:
-        variants="<dataset>/{composition}/variants/{shard}-of-{shards}.parquet",
-        summary="<dataset>/{composition}/variants/{shard}-of-{shards}.json",
+        audit="<dataset>/{composition}/audit/{shard}-of-{shards}.json",
     log:
-        "<logs>/split/{composition}/vary_shard.{shard}-of-{shards}.log",
+        "<logs>/split/{composition}/audit_block.{shard}-of-{shards}.log",
     benchmark:
-        "<logs>/split/{composition}/vary_shard.{shard}-of-{shards}.benchmark.tsv"
+        "<logs>/split/{composition}/audit_block.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        code=code("split.audit_block"),
+    script:
+        "../workflow_scripts/split/audit_block.py"
 
 
 rule audit:
@@ -244,15 +299,6 @@ rule audit:
         on_violation=plan.config.split.on_violation,
     script:
         "../workflow_scripts/split/audit.py"
-
-
-use rule audit as audit_shard with:
-    output:
-        audit="<dataset>/{composition}/audit/{shard}-of-{shards}.json",
-    log:
-        "<logs>/split/{composition}/audit_shard.{shard}-of-{shards}.log",
-    benchmark:
-        "<logs>/split/{composition}/audit_shard.{shard}-of-{shards}.benchmark.tsv"
 
 
 rule accept_split:

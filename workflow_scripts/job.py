@@ -56,13 +56,8 @@ class Job:
         )
 
     @property
-    def is_shard(self) -> bool:
-        """Whether the job makes one shard of a step; the step without shards joins them."""
-        return hasattr(self.wildcards, "shard")
-
-    @property
-    def where(self) -> str:
-        """The data set and the composition, for messages."""
+    def location(self) -> str:
+        """The data set and the composition, as messages give them."""
         return f"{self.params.dataset}/{self.wildcards.composition}"
 
 

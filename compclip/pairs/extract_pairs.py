@@ -9,7 +9,8 @@ from pydantic import BeforeValidator
 
 from compclip.core.artifacts.parquet import empty_table
 from compclip.core.log import log
-from compclip.core.settings.arguments import Captions, Positive, checked, read_list
+from compclip.core.settings.arguments import Captions, Positive, read_list
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PAIRS
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words
@@ -55,13 +56,13 @@ def extract_pairs(
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
     extractor = Extractor(model, listed, listed_nouns, compounds)
-    pairs = find_pairs(captions, extractor, processes, cache)
+    pairs = parse_captions(captions, extractor, processes, cache)
     # Without a noun lexicon, the words of all captions decide which forms are of one noun.
     words = None if nouns else caption_words(captions["text"])
     return NounForms(extractor.vocabulary, words).unite(captions, pairs)
 
 
-def find_pairs(
+def parse_captions(
     captions: pd.DataFrame, extractor: Extractor, processes: int = 1, cache: str | Path = ":memory:"
 ) -> pd.DataFrame:
     """Find the pairs of captions; nouns are lemmas, which only ``NounForms`` makes the same for all

@@ -17,11 +17,13 @@ violations.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from compclip.core.artifacts.heldout import pair_names, split_pair
+from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.settings.arguments import (
@@ -31,9 +33,9 @@ from compclip.core.settings.arguments import (
     Pairs,
     Splits,
     Swapped,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
@@ -377,6 +379,25 @@ def audit(  # noqa: PLR0913
     lexicons = Lexicons(adjectives, nouns, compounds)
     block = audit_block(captions, pairs, splits, swapped, heldout, lexicons, facts)
     return join_audits([block], heldout=heldout, excluded=excluded, where=where)
+
+
+def accept_split(
+    audit: Mapping[str, Any], audit_file: Path, where: str, remedy: str
+) -> dict[str, int]:
+    """Return the content of accepted.json; ``audit``: that of audit.json.
+
+    Raises:
+        UserError: there are violations, and the audit does not say that they are only counted.
+    """
+    # A record of a published split may stand for several violations, so records are not counted.
+    count = int(audit["counts"]["violations"])
+    violations = audit["violations"]
+    if violations:
+        description = describe_violation(violations[0])
+        fault = f"{count} audit violations, listed in {audit_file} (first: {description})"
+        require(audit["on_violation"] == "warn", where, fault, remedy)
+        log.warning("warning: %s: continues despite %d audit violations", where, count)
+    return {"violations": count}
 
 
 def describe_violation(violation: dict[str, Any]) -> str:

@@ -149,7 +149,7 @@ def choose_draw(data: TrialData, config: DrawConfig, width: float) -> tuple[Draw
     Raises:
         UserError: no draw gives splits.
     """
-    where = data.stream.where
+    where = data.stream.location
     draws = draws_of(config)
     faults: list[str] = []
     trials: list[Trial] = []

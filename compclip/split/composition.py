@@ -32,8 +32,8 @@ class Stream:
     composition: str = "composition"
 
     @property
-    def where(self) -> str:
-        """The composition, as messages name it."""
+    def location(self) -> str:
+        """The data set and the composition, as messages and file names give them."""
         return f"{self.dataset}/{self.composition}"
 
     def generator(self, step: str, *keys: str) -> np.random.Generator:

@@ -25,9 +25,9 @@ from compclip.core.settings.arguments import (
     Splits,
     Swapped,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
 from compclip.split.composition import Stream
 
@@ -180,7 +180,7 @@ def choose_prompts(
     table = choose_pairs(captions, pairs, wanted, judged, swapped, every_caption, generator)
     table = sample_per_image(table, wanted.matched, prompting.per_image, stream)
     fault = "no caption of the test images can be prompted"
-    require(len(table), stream.where, fault, "hold out more pairs or add captions")
+    require(len(table), stream.location, fault, "hold out more pairs or add captions")
     # In the order of TESTS, which is not alphabetical.
     rank_of = {split: rank for rank, split in enumerate(TESTS)}
     table = table.assign(rank=table["split"].map(rank_of))
@@ -220,7 +220,7 @@ def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, stream: Stream) -> p
     is_first = table["draw"] == 0
     names = numbers.where(is_first, numbers + "_" + table["draw"].astype("str"))
     # One folder contains the images of all data sets, compositions and splits.
-    folders = f"{stream.where}/" + table["split"] + "/" + table["image_id"]
+    folders = f"{stream.location}/" + table["split"] + "/" + table["image_id"]
     table["file_name"] = folders + "/" + names + ".png"
     return table[list(PROMPTS.columns)]
 

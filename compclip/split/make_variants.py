@@ -25,9 +25,9 @@ from compclip.core.settings.arguments import (
     Prompts,
     RankedPairs,
     Swapped,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, SWAPPED, VARIANTS
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption, of_one_noun
@@ -247,7 +247,7 @@ def _stated_by_image(pairs: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
     return stated
 
 
-def vary(
+def vary_prompts(
     prompts: pd.DataFrame,
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
@@ -353,5 +353,5 @@ def make_variants(
     # Forms of nouns that the lexicon lacks; all without one.
     known_nouns = nouns_of(captions, pairs, captions["image_id"])
     words = VariantWords.read(ranking, adjectives, nouns, known_nouns)
-    variants, counts = vary(prompts, captions, pairs, swapped, words)
+    variants, counts = vary_prompts(prompts, captions, pairs, swapped, words)
     return variants, summarize_variants(counts)

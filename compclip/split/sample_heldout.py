@@ -24,9 +24,9 @@ from compclip.core.settings.arguments import (
     PairNames,
     Ranking,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.composition import Stream
@@ -55,7 +55,7 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
         "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in "
         "split.heldout.pairs"
     )
-    require(number, stream.where, fault, remedy)
+    require(number, stream.location, fault, remedy)
     low, high = draw.window
     # By rank, so that the order of rows decides nothing.
     ordered = ranking.sort_values("rank")
@@ -66,7 +66,7 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
         f"are between the percentiles {low:g} and {high:g}"
     )
     remedy = "widen split.heldout.window, or lower split.heldout.fraction and min_pairs"
-    require(len(window) >= number, stream.where, fault, remedy)
+    require(len(window) >= number, stream.location, fault, remedy)
     names = pair_names(window).to_numpy()
     # As published: any pair of the window.
     is_preferred = np.ones(len(names), bool)
@@ -214,7 +214,7 @@ def sample_heldout(  # noqa: PLR0913
     require_joined(division, "division", pairs=pairs)
     draw = draw or Draw()
     stream = Stream(seed, dataset, composition)
-    where = stream.where
+    where = stream.location
     adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:

@@ -9,7 +9,7 @@ from typing import Any
 from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import UserError, require
 from compclip.core.reading.documents import decode, nearest, parse_yaml
-from compclip.core.settings.arguments import checked
+from compclip.core.settings.calls import checked
 from compclip.text import LEXICONS
 
 # Compositions whose lexicons are also used for all others: they share the data set's pairs.

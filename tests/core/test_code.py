@@ -52,6 +52,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(code, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "INSIDE", tmp_path / "compclip/_workflow")
     forget()
     yield tmp_path / "compclip"
     forget()
@@ -126,6 +127,68 @@ def test_an_identity_may_be_within_packages(project: Path) -> None:
         assert (identity(("compclip.stage",)) != before) == counts
 
 
+def test_a_step_has_the_same_identity_in_an_installed_package(project: Path) -> None:
+    workflow = project.parent / "workflow_scripts"
+    (workflow / "stage").mkdir(parents=True)
+    (workflow / "stage/step.py").write_text("from compclip.stage.part import FACTOR\n")
+    forget()
+    in_checkout = code.code_hash("workflow_scripts.stage.step")
+    (project / "_workflow").mkdir()
+    workflow.rename(project / "_workflow" / workflow.name)
+    forget()
+    assert code.code_hash("workflow_scripts.stage.step") == in_checkout
+
+
+RULE = re.compile(
+    r"^ *(?:use rule (?P<base>\w+) as|rule) (?P<name>\w+)(?: with)?:$"
+    r'|^ +"\.\./workflow_scripts/(?P<stage>\w+)/(?P<script>\w+)\.py"$',
+    re.MULTILINE,
+)
+# The library's part of this step is ``plot.page.write_page``, which the pages of all stages share.
+WITHOUT_FUNCTION = {"report.make_page"}
+
+
+def scripts_of_rules() -> dict[str, tuple[str, str]]:
+    """Return the stage and the name of each rule's script."""
+    scripts: dict[str, tuple[str, str]] = {}
+    for file in sorted((ROOT / "rules").glob("*.smk")):
+        rule = ""
+        for match in RULE.finditer(file.read_text()):
+            if match["script"]:
+                scripts[rule] = (match["stage"], match["script"])
+                continue
+            rule = match["name"]
+            # A rule that is based on another one has its script.
+            if match["base"]:
+                scripts[rule] = scripts[match["base"]]
+    return scripts
+
+
+SCRIPTS = scripts_of_rules()
+
+
+@pytest.mark.parametrize("rule", SCRIPTS)
+def test_a_rule_has_the_name_of_its_script_or_begins_with_it(rule: str) -> None:
+    _, script = SCRIPTS[rule]
+    assert rule == script or rule.startswith(f"{script}_")
+
+
+@pytest.mark.parametrize(("stage", "script"), sorted(set(SCRIPTS.values())))
+def test_the_library_has_a_function_of_each_scripts_name(stage: str, script: str) -> None:
+    files = (ROOT / PACKAGE / stage).rglob("*.py")
+    function = re.compile(rf"^def {script}\(", re.MULTILINE)
+    has_function = any(function.search(file.read_text()) for file in files)
+    assert has_function == (f"{stage}.{script}" not in WITHOUT_FUNCTION)
+
+
+def test_each_script_is_that_of_a_rule() -> None:
+    files = (ROOT / "workflow_scripts").glob("*/*.py")
+    scripts = {
+        (file.parent.name, file.stem) for file in files if "run_script(main)" in file.read_text()
+    }
+    assert scripts == set(SCRIPTS.values())
+
+
 # From the bottom to the top.
 SHARED = ("core", "text", "clip", "stats", "plot")
 STAGES = (
@@ -152,10 +215,16 @@ CORE = ROOT / PACKAGE / "core"
 MODULES_OF_CORE = sorted(CORE.rglob("*.py"))
 
 
+def imports_of(file: Path) -> set[str]:
+    """Return the project's modules that a module imports."""
+    names = code._imported_names(ast.parse(file.read_text()))
+    return {name for name in names if code.module_file(name)}
+
+
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_imports_point_down(file: Path) -> None:
     package = file.relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py")
-    imported = code._imports(ast.parse(file.read_text())) - {PACKAGE}
+    imported = imports_of(file) - {PACKAGE}
     assert not re.search(r"^ *(import|from) snakemake", file.read_text(), re.MULTILINE)
     assert not [
         name
@@ -180,7 +249,7 @@ ROOMS = ("reading", "artifacts", "identity", "settings")
 def test_imports_inside_core_point_down(file: Path) -> None:
     room = file.parent.name
     lower = ROOMS[: ROOMS.index(room) + 1] if room in ROOMS else ()
-    imported = code._imports(ast.parse(file.read_text())) - {PACKAGE, f"{PACKAGE}.core"}
+    imported = imports_of(file) - {PACKAGE, f"{PACKAGE}.core"}
     rooms = {name.split(".")[2] for name in imported} & {*ROOMS}
     assert rooms <= {*lower}
 

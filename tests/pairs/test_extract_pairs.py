@@ -28,7 +28,7 @@ from tests.pairs.conftest import MODEL
 from tests.scripts import job
 from tests.split.worlds import captions_table
 from workflow_scripts.job import Job
-from workflow_scripts.pairs import extract_pairs
+from workflow_scripts.pairs import extract_pairs, parse_captions
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown "
@@ -166,7 +166,7 @@ def shards_of(folder: Path, shards: int, nouns: Path | None) -> list[Path]:
         made = replace(
             step(folder, nouns=nouns), output=SimpleNamespace(pairs=found), wildcards=number
         )
-        extract_pairs.main(made)
+        parse_captions.main(made)
     return files
 
 
@@ -177,7 +177,7 @@ def test_the_number_of_shards_does_not_matter(tmp_path, adjectives, monkeypatch,
     Only some shards have a singular: without a lexicon, all have its plural's noun.
     """
     extractor = Extractor(MODEL, adjectives, nouns and find_lexicon("birds", "nouns"))
-    monkeypatch.setattr(extract_pairs, "Extractor", lambda *_, **__: extractor)
+    monkeypatch.setattr(parse_captions, "Extractor", lambda *_, **__: extractor)
     monkeypatch.setattr(parsing, "LOOKUP_BATCH", 4)
     plurals = [f"two {color} vases" for color in ("red", "blue", "green", "tan")]
     texts = [*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long", *plurals, "a red vase"]

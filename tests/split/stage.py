@@ -62,12 +62,12 @@ def inputs(folder: Path) -> Path:
     return folder
 
 
-# What a shard of a step writes.
+# The rule whose shards a step joins, and what it writes.
 SHARDED = {
-    "make_splits": {"contested": ".json"},
-    "swap_adjectives": {"offers": ".parquet", "summary": ".json"},
-    "make_variants": {"variants": ".parquet", "summary": ".json"},
-    "audit": {"audit": ".json"},
+    "make_splits": ("find_contested", {"contested": ".json"}),
+    "swap_adjectives": ("offer_swaps", {"offers": ".parquet", "summary": ".json"}),
+    "make_variants": ("vary_prompts", {"variants": ".parquet", "summary": ".json"}),
+    "audit": ("audit_block", {"audit": ".json"}),
 }
 
 
@@ -77,10 +77,11 @@ def run(rule: str, folder: Path, /, shards: int = 1, **given: Any) -> None:
     """
     made: list[Path] = []
     for shard in range(1, shards + 1 if rule in SHARDED and shards > 1 else 1):
+        shard_rule, ends = SHARDED[rule]
         outputs = {
-            name: folder / f"{rule}-{shard}-of-{shards}{end}" for name, end in SHARDED[rule].items()
+            name: folder / f"{shard_rule}-{shard}-of-{shards}{end}" for name, end in ends.items()
         }
-        _run(rule, folder, {"shard": str(shard), "shards": str(shards)}, outputs, given)
+        _run(shard_rule, folder, {"shard": str(shard), "shards": str(shards)}, outputs, given)
         made += outputs.values()
     shards_of = {
         "shards": made,
@@ -102,7 +103,7 @@ def _run(
         write_json(counts.summary("none"), found)
     inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
     inputs["excluded"] = folder / "splits.json"
-    inputs["forms"] = found if rule == "make_variants" else inputs["excluded"]
+    inputs["forms"] = found if rule in ("make_variants", "vary_prompts") else inputs["excluded"]
     inputs |= {
         "adjectives": folder / "color.yaml",
         "nouns": folder / "nouns.yaml",

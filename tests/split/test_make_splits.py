@@ -22,8 +22,8 @@ from compclip.split.composition import Stream
 from compclip.split.config import Divergence
 from compclip.split.divide_images import side_sizes
 from compclip.split.make_splits import (
+    PAIR_NOT_IN_TRAIN,
     UNDIVIDED,
-    UNTAUGHT,
     divided_splits,
     draw_seen,
     drawn_splits,
@@ -176,8 +176,8 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     assert not drawn or (split == "test_seen").sum() <= target == summary["test_seen_wanted"]
     assert not side[split.index].eq("unused").any()
     assert len(splits) + sum(map(len, summary["excluded_images"].values())) == images
-    untaught = set(summary["excluded_images"][UNTAUGHT])
-    assert untaught == set(side.index[side == "test"]) - set(split.index)
+    excluded_ids = set(summary["excluded_images"][PAIR_NOT_IN_TRAIN])
+    assert excluded_ids == set(side.index[side == "test"]) - set(split.index)
     assert (split == "train").sum() == (side == "train").sum() - len(drawn) and split.nunique() == 3
     of_pair = data.pairs.assign(
         pair=pair_names(data.pairs), split=data.pairs["image_id"].map(split)
@@ -245,7 +245,7 @@ def test_divided_splits_by_hand() -> None:
         "f": "test_unseen",
         "g": "test_seen",
     }
-    assert summary["excluded_images"] == {UNDIVIDED: ["e"], UNTAUGHT: ["b", "c"]}
+    assert summary["excluded_images"] == {UNDIVIDED: ["e"], PAIR_NOT_IN_TRAIN: ["b", "c"]}
     assert summary["warnings"][0].startswith("2 images of test are not used")
     pairs = said(
         "a red wing",

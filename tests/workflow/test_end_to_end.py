@@ -122,13 +122,19 @@ CODE = "compclip/"
             "lr: 0.001",
             "lr: 0.002",
             {"train_specs", "intrinsic", "draw_specs"},
-            {"describe_images", "train_base", "stretch", "chunk_captions", "load_dataset"},
+            {
+                "describe_images",
+                "train_judge_for_specs",
+                "stretch",
+                "chunk_captions",
+                "load_dataset",
+            },
         ),
         (
             "small.yaml",
             "things: 240",
             "things: 260",
-            {"draw_compounds", "load_compounds", "train_small_clip", "classify"},
+            {"draw_compounds", "load_compounds", "train_judge_for_compun", "classify"},
             {"load_dataset"},
         ),
         # Another judge is trained beside the first.

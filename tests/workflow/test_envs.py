@@ -67,7 +67,7 @@ def rules() -> list[tuple[str, Path, list[str]]]:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
     # Its modules are named in the config.
     pipelines = ["compclip.generate.generate_images", "compclip.generate.generators.diffusers"]
-    return [*result, ("generate_by_model", ROOT / "envs" / "diffusers.yaml", pipelines)]
+    return [*result, ("generate_images_by_model", ROOT / "envs" / "diffusers.yaml", pipelines)]
 
 
 def imported(*targets: str) -> set[str]:

@@ -92,21 +92,19 @@ def test_a_judges_weights_may_depend_on_the_composition(tmp_path: Path) -> None:
     assert plan.judge.seed(jobs[0]) == 5
 
 
-def test_shards_are_joined_but_not_by_a_shard() -> None:
+def test_the_shards_of_a_step_are_listed() -> None:
     plan = plan_of(dataset={"source": "sketch", "shards": 2})
-    shards = plan.shards("{composition}/offers", "parquet", "json")
-    assert shards(Wildcards(composition="color")) == [
-        f"r/sketch/color/offers/{name}"
+    assert plan.shards("{composition}/offers", "parquet", "json") == [
+        f"r/sketch/{{composition}}/offers/{name}"
         for name in ("1-of-2.parquet", "1-of-2.json", "2-of-2.parquet", "2-of-2.json")
     ]
-    assert shards(Wildcards(composition="color", shard="1", shards="2")) == []
     # The steps of a composition are several jobs of a cluster.
     assert plan.split.group is None
 
 
 def test_a_single_shard_is_no_job() -> None:
     plan = plan_of()
-    assert plan.shards("pairs", "parquet")(Wildcards(composition="color")) == []
+    assert plan.shards("pairs", "parquet") == []
     assert plan.split.group == "split"
 
 

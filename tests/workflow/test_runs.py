@@ -14,12 +14,12 @@ from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.tables import MEASUREMENTS
+from compclip.report.join_tables import join_tables
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.job import Job as ScriptJob
 from workflow_scripts.mock_job import load_workflow, mock_job
-from workflow_scripts.report import join_tables
-from workflow_scripts.report.join_tables import join_rows
+from workflow_scripts.report import join_tables as script
 from workflow_scripts.workflow.config import load_config
 
 PUBLISHED = ROOT / "presets" / "published.smk"
@@ -90,11 +90,11 @@ def test_the_published_tables_are_joined() -> None:
 
 def test_rows_are_joined_by_run() -> None:
     one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
-    joined = join_rows({"a": one, "b": one.assign(n="")})
+    joined = join_tables({"a": one, "b": one.assign(n="")})
     assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]]
     assert joined.columns[0] == "run"
     with pytest.raises(UserError, match="different columns"):
-        join_rows({"a": one, "b": one[["dataset"]]})
+        join_tables({"a": one, "b": one[["dataset"]]})
 
 
 def test_a_config_with_several_runs_names_the_new_way() -> None:
@@ -119,7 +119,7 @@ def test_joined_tables_keep_every_cell(first_run: Project, tmp_path: Path) -> No
         output=SimpleNamespace(joined=joined),
         params=SimpleNamespace(runs=["one", "two"]),
     )
-    join_tables.main(job)
+    script.main(job)
     table = pd.read_csv(tmp_path / "table.csv")
     alone = pd.read_csv(results / "table.csv")
     assert table.groupby("run").size().to_dict() == {"one": len(alone), "two": len(alone)}

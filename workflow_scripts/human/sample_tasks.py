@@ -45,7 +45,7 @@ def read_entries(job: Job, sampling: Sampling) -> tuple[pd.DataFrame, Counter[st
     manifests = manifests[manifests["split"].isin(sampling.splits)]
     entries, skipped = entries_of(prompts, manifests, read_scores(read.scores), other_texts)
     fault = f"no scored image of {', '.join(params.generators)}"
-    require(len(entries), job.where, fault, "compute the scores first")
+    require(len(entries), job.location, fault, "compute the scores first")
     return entries, skipped
 
 

@@ -2,38 +2,16 @@
 Markdown and LaTeX.
 """
 
-from pathlib import Path
-
 import pandas as pd
 
 from compclip.core.artifacts.files import write_text
 from compclip.core.artifacts.parquet import read_table, write_frame
-from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS
+from compclip.report.join_tables import join_chapters, join_tables
 from workflow_scripts.job import Job, run_script
 
 # Headings of a run's chapter, by format.
 HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
-
-
-def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the tables of runs as one with a first column ``run``."""
-    # Runs of different versions may have different columns.
-    columns = set(next(iter(tables.values())))
-    if any(set(table) != columns for table in tables.values()):
-        raise UserError("the tables of the runs have different columns; make all of them again")
-    named = [table.assign(run=run) for run, table in tables.items()]
-    joined = pd.concat(named, ignore_index=True)
-    return joined[["run", *joined.columns.drop("run")]]
-
-
-def join_chapters(files: dict[str, Path], heading: str) -> str:
-    """Return the texts of runs as chapters."""
-    chapters = []
-    for run, file in files.items():
-        text = file.read_text(encoding="utf-8")
-        chapters.append(heading.format(run) + text)
-    return "\n".join(chapters)
 
 
 def main(job: Job) -> None:
@@ -44,7 +22,7 @@ def main(job: Job) -> None:
         if output.suffix == ".parquet":
             tables = {run: read_table(file, MEASUREMENTS) for run, file in files.items()}
             # Not by its schema, which has no column for the run.
-            write_frame(join_rows(tables), output)
+            write_frame(join_tables(tables), output)
         elif output.suffix in HEADINGS:
             write_text(join_chapters(files, HEADINGS[output.suffix]), output)
         else:
@@ -53,7 +31,7 @@ def main(job: Job) -> None:
                 run: pd.read_csv(file, dtype=str, keep_default_na=False)
                 for run, file in files.items()
             }
-            write_text(join_rows(rows).to_csv(index=False, lineterminator="\n"), output)
+            write_text(join_tables(rows).to_csv(index=False, lineterminator="\n"), output)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def read_inputs(job: Job) -> Inputs:
     judged = evaluation_images(read["splits"], read["images"], params.train_on, params.judge_half)
     tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
     scoring = Scoring.model_validate(params.scoring)
-    candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
+    candidates = bounded(scoring.candidates, least_distractors(**tables), job.location)
     rules = Rules(
         scoring=scoring.model_copy(update={"candidates": candidates}),
         classes=class_names(read["captions"]),

@@ -137,7 +137,7 @@ def main(job: Job) -> None:
             contents[files.name] = bias
     judges = BiasCheck(contents, params.max_bias)
     for line in filter(None, (judges.line, judges.unrecognized_line)):
-        log.info("%s: %s", job.where, line)
+        log.info("%s: %s", job.location, line)
 
 
 if __name__ == "__main__":

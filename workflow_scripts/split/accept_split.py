@@ -4,30 +4,28 @@ This is a separate step, because Snakemake deletes the outputs of failed steps, 
 remain.
 """
 
+from typing import Any
+
 from compclip.core.artifacts.files import read_json, write_json
-from compclip.core.errors import require
-from compclip.core.log import log
-from compclip.split.audit import describe_violation
+from compclip.split.audit import accept_split
 from workflow_scripts.job import Job, run_script
+
+
+def remedy_for(audit: dict[str, Any], is_published: bool) -> str:
+    """Return what to do about violations."""
+    remedy = "set split.on_violation to warn to use this split nevertheless"
+    violations = audit["violations"]
+    # The faults of a published split cannot be fixed here.
+    if is_published or not violations:
+        return remedy
+    rule = "swap_adjectives" if violations[0]["guarantee"] == "swapped" else "make_splits"
+    return f"rerun with --forcerun {rule}, or {remedy}"
 
 
 def main(job: Job) -> None:
     audit = read_json(job.input.audit)
-    # A record of a published split may stand for several violations, so records are not counted.
-    violations = audit["violations"]
-    count = int(audit["counts"]["violations"])
-    if violations:
-        first = violations[0]
-        description = describe_violation(first)
-        fault = f"{count} audit violations, listed in {job.input.audit} (first: {description})"
-        remedy = "set split.on_violation to warn to use this split nevertheless"
-        # The faults of a published split cannot be fixed here.
-        if not job.params.is_published:
-            rule = "swap_adjectives" if first["guarantee"] == "swapped" else "make_splits"
-            remedy = f"rerun with --forcerun {rule}, or {remedy}"
-        require(audit["on_violation"] == "warn", job.where, fault, remedy)
-        log.warning("warning: %s: continues despite %d audit violations", job.where, count)
-    write_json({"violations": count}, job.output.accepted)
+    remedy = remedy_for(audit, job.params.is_published)
+    write_json(accept_split(audit, job.input.audit, job.location, remedy), job.output.accepted)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def log_prompts(job: Job, counts: Mapping[str, Any], widths: Mapping[str, Any]) 
     for split, count in counts.items():
         log.info(
             "%s: %s: %d prompts, %d images, expected 95 %% interval %s",
-            job.where,
+            job.location,
             split,
             count["prompts"],
             count["images"],
@@ -73,12 +73,12 @@ def log_prompts(job: Job, counts: Mapping[str, Any], widths: Mapping[str, Any]) 
         if further_draws:
             log.info(
                 "%s: %s: %d further draws of prompts as rare as the held-out ones",
-                job.where,
+                job.location,
                 split,
                 further_draws,
             )
         if not count["prompts"]:
-            log.warning("warning: %s: no prompt in %s", job.where, split)
+            log.warning("warning: %s: no prompt in %s", job.location, split)
 
 
 def main(job: Job) -> None:
@@ -96,7 +96,7 @@ def main(job: Job) -> None:
     swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], judged_ids)
     distractors = least_distractors(captions, judged, swapped, chosen)
     if images["path"].notna().any():  # otherwise nothing is scored
-        bounded(params.candidates, distractors, job.where)
+        bounded(params.candidates, distractors, job.location)
 
     # Only some prompts have further draws, so counts and expected intervals are of first draws.
     is_further_draw = is_further(chosen)
@@ -117,7 +117,7 @@ def main(job: Job) -> None:
     # sample_heldout has logged these warnings if it chose the draw by its widths.
     if "captions_needed" not in heldout.get("chosen", {}):
         for warning in widths["warnings"]:
-            log.warning("warning: %s: %s", job.where, warning)
+            log.warning("warning: %s: %s", job.location, warning)
 
 
 if __name__ == "__main__":

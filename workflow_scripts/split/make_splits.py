@@ -1,38 +1,18 @@
 """Divide the images into train, test_seen and test_unseen, or take a published or divergent
 division.
-
-A shard finds the contested captions, which takes most of the time.
 """
-
-from typing import Any
 
 from compclip.core.artifacts.files import atomic, write_json
 from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_table, write_table
-from compclip.core.tables import DIVISION, RANKING, SPLIT, in_blocks
+from compclip.core.tables import DIVISION, RANKING, SPLIT
 from compclip.pairs.counts import nouns_of
-from compclip.split.make_splits import contested_captions, make_splits
-from compclip.split.reading import reader_of
-from compclip.text.lexicon import forms_of
+from compclip.split.make_splits import make_splits
 from workflow_scripts.inputs import read_blocks, read_json_lists, read_lexicons
 from workflow_scripts.job import Job, run_script
 
 
-def write_contested(job: Job) -> None:
-    """Write the contested captions of a shard (rule find_contested)."""
-    heldout = read_heldout(job.input.heldout)
-    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
-    adjectives, nouns, compounds = lexicons.values()
-    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
-    blocks = read_blocks(job, "captions", "pairs")
-    contested: list[dict[str, Any]] = []
-    for captions, pairs in in_blocks(blocks["captions"], blocks["pairs"]):
-        contested += contested_captions(captions, pairs, heldout, reader)
-    write_json(contested, job.output.contested)
-
-
-def write_splits(job: Job) -> None:
-    """Write the split of each image, as Parquet and as CSV, and the summary."""
+def main(job: Job) -> None:
     params = job.params
     division = read_table(job.input.division, DIVISION) if job.input.division else None
     ranking = read_table(job.input.ranking, RANKING)
@@ -53,7 +33,7 @@ def write_splits(job: Job) -> None:
         dataset=params.dataset,
         composition=job.wildcards.composition,
     )
-    # Each shard of swap_adjectives needs the nouns of all captions of test_seen.
+    # Each shard of offer_swaps needs the nouns of all captions of test_seen.
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     # Blocks are read again, because their iterators have ended.
     nouns = nouns_of(**read_blocks(job, "captions", "pairs"), images=seen)
@@ -62,13 +42,6 @@ def write_splits(job: Job) -> None:
     with atomic(job.output.csv) as temporary:
         splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, job.output.summary)
-
-
-def main(job: Job) -> None:
-    if job.is_shard:
-        write_contested(job)
-    else:
-        write_splits(job)
 
 
 if __name__ == "__main__":

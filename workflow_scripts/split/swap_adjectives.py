@@ -1,7 +1,5 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take
 published swaps.
-
-A shard finds the captions that can be swapped; the changes are chosen for all together.
 """
 
 from collections import Counter
@@ -14,37 +12,18 @@ from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.reading.published_files import read_data
-from compclip.core.tables import OFFERS, SPLIT, SWAPPED
+from compclip.core.tables import OFFERS, SWAPPED
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.published_split import take_swaps
-from compclip.split.swap_adjectives import (
-    Offers,
-    choose_swaps,
-    count_swaps,
-    log_swaps,
-    offer_swaps,
-)
+from compclip.split.swap_adjectives import Offers, choose_swaps, count_swaps, log_swaps
 from compclip.text.lexicon import find_lexicon
-from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
+from workflow_scripts.inputs import read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
+from workflow_scripts.split.offer_swaps import describe_offers, find_offers
 
 
-def describe_offers(offers: Offers, seed: int) -> dict[str, Any]:
-    """Return what the summary tells of offers besides the number of captions."""
-    return {"excluded": dict(sorted(offers.reasons.items())), "seed": seed}
-
-
-def find_offers(job: Job, lexicons: Lexicons) -> Offers:
-    return offer_swaps(
-        **read_blocks(job, "captions", "pairs"),
-        lexicons=lexicons,
-        splits=read_table(job.input.splits, SPLIT),
-        heldout=read_heldout(job.input.heldout),
-        known_nouns=read_json(job.input.forms)["nouns"],
-    )
-
-
-def join_shards(job: Job) -> Offers:
+def join_offers(job: Job) -> Offers:
+    """Return the offers of all shards."""
     tables = [read_table(path, OFFERS) for path in job.input.shard_tables]
     captions = 0
     unchanged = Counter[str]()
@@ -56,17 +35,9 @@ def join_shards(job: Job) -> Offers:
     return Offers(pd.concat(tables, ignore_index=True), captions, unchanged)
 
 
-def write_offers(job: Job, lexicons: Lexicons) -> None:
-    """Write the offers of a shard (rule offer_swaps)."""
-    offers = find_offers(job, lexicons)
-    write_table(offers.table, job.output.offers, OFFERS)
-    summary = {"captions": offers.captions, **describe_offers(offers, job.params.seed)}
-    write_json(summary, job.output.summary)
-
-
 def write_summary(job: Job, entries: Counter[str], captions: int, more: dict[str, Any]) -> None:
     summary = count_swaps(entries, captions, read_heldout(job.input.heldout), more)
-    log_swaps(summary, job.where)
+    log_swaps(summary, job.location)
     write_json(summary, job.output.summary)
 
 
@@ -74,7 +45,7 @@ def write_chosen(job: Job, lexicons: Lexicons) -> None:
     """Choose a swap of each caption that has one, and write them."""
     params = job.params
     # The choice depends on how often each pair is offered in all captions.
-    offers = join_shards(job) if job.input.shard_tables else find_offers(job, lexicons)
+    offers = join_offers(job) if job.input.shard_tables else find_offers(job, lexicons)
     stream = Stream(params.seed, params.dataset, job.wildcards.composition)
     swapped, entries, exclusive = choose_swaps(offers.table, lexicons.adjectives, stream)
     write_table(swapped, job.output.swapped, SWAPPED)
@@ -110,8 +81,6 @@ def main(job: Job) -> None:
     lexicons = Lexicons(**read)
     if job.params.published:
         write_published(job, lexicons)
-    elif job.is_shard:
-        write_offers(job, lexicons)
     else:
         write_chosen(job, lexicons)
 

@@ -20,8 +20,8 @@ from pydantic_settings import CliPositionalArg
 from compclip.core.artifacts.files import write_text
 from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError, require
+from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
-from compclip.core.reading.pictures import SUFFIXES
 from compclip.core.reading.records import first_rows
 from compclip.core.settings.cli import Command
 from compclip.dataset.sources.table import (
@@ -108,7 +108,7 @@ def _mean_words(cells: Iterable[Any]) -> float:
 
 def _names_files(rows: list[dict[str, Any]], column: str) -> bool:
     """Return whether most cells of a column are names of image files."""
-    are_names = [str(row.get(column)).lower().endswith(SUFFIXES) for row in rows]
+    are_names = [str(row.get(column)).lower().endswith(IMAGE_SUFFIXES) for row in rows]
     return sum(are_names) > len(are_names) / 2
 
 
@@ -124,7 +124,7 @@ def find_folder(table: Path, ids: list[str], paths: Mapping[str, str]) -> Path |
 def _count_files(folder: Path, ids: list[str], paths: Mapping[str, str]) -> int:
     count = 0
     for image_id in ids[:IMAGES_SOUGHT]:
-        names = [f"{image_id}{suffix}" for suffix in SUFFIXES]
+        names = [f"{image_id}{suffix}" for suffix in IMAGE_SUFFIXES]
         if image_id in paths:
             names = [paths[image_id]]
         count += any((folder / name).is_file() for name in names)

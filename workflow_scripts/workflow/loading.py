@@ -7,6 +7,7 @@ from typing import Any
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError, require
+from compclip.core.identity.code import keep_parsed
 from workflow_scripts.places import WORKFLOW_ROOT, check_writable
 from workflow_scripts.workflow.config import Config, load_config, read_values
 
@@ -45,6 +46,9 @@ def load_checked(workflow: Any, values: dict[str, Any], namespace: str) -> Confi
             # The files are read again, because Snakemake keeps the last of duplicate keys.
             for file in files:
                 read_values(file)
-        return load_config(values, prefix, files[-1] if files else None)
+        checked = load_config(values, prefix, files[-1] if files else None)
     except UserError as error:
         raise WorkflowError(str(error)) from None
+    # The rules carry the identities of their code.
+    keep_parsed(checked.cache)
+    return checked

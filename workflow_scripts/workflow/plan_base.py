@@ -117,26 +117,16 @@ class BasePlan:
             return self.of_compositions(*names)
         return [f"{self.in_composition}/{name}" for name in names]
 
-    def shards(self, stem: str, *endings: str) -> Callable[[Wildcards], list[str]]:
-        """Return an input: the files of all shards of the images.
-
-        There are none in the job of a shard itself, or if all images are one shard.
-        """
+    def shards(self, stem: str, *endings: str) -> list[str]:
+        """Return the files of all shards of the images; none if all images are one shard."""
         number = self.config.dataset.shards
-        paths: list[str] = []
-        if number > 1:
-            paths = [
-                f"{self.data}/{stem}/{shard}-of-{number}.{ending}"
-                for shard in range(1, number + 1)
-                for ending in endings
-            ]
-
-        def of_job(wildcards: Wildcards) -> list[str]:
-            if wildcards.get("shard"):
-                return []
-            return [path.format(**wildcards) for path in paths]
-
-        return of_job
+        if number == 1:
+            return []
+        return [
+            f"{self.data}/{stem}/{shard}-of-{number}.{ending}"
+            for shard in range(1, number + 1)
+            for ending in endings
+        ]
 
     def pairs_table(self, wildcards: Wildcards) -> str:
         """Return the pairs of a composition."""
