@@ -49,7 +49,7 @@ NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
 
 # Run a config (CONFIG=config.yaml) and print its scores.
 run: $(NEEDED)
-	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
+	@python -m compclip run --config '$(CONFIG)' --cores $(CORES)
 
 # List all targets, with the first sentence above each.
 help:
@@ -57,20 +57,25 @@ help:
 
 # Check a config's files, models and device; no run.
 check: $(NEEDED)
-	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
+	@python -m compclip run check --config '$(CONFIG)'
 
 # The published benchmark, with the authors' files. They are downloaded by hand: docs/published.md.
 paper: .venv/more
-	@python -m workflow_scripts.workflow.run --config presets/published.yaml --cores $(CORES)
+	@failed=0; for name in birds flowers; do \
+	  python -m compclip run check presets/published_$$name.yaml || failed=1; done; exit $$failed
+	@PYTHONPATH=workflow_scripts/workflow/plugins:. COMPCLIP_RUN=1 \
+	  snakemake --snakefile presets/published.smk --cores $(CORES) --logger compclip
+	@sed -n '/<!-- headlines -->/,/<!-- .headlines -->/{/^<!--/d;/^```/d;p}' results/presets/published/table.md
+	@echo 'table: results/presets/published/table.md'
 
 # Long captions (SPECS): training on drawn birds, for three seeds.
 specs: .venv/more
-	@python -m workflow_scripts.workflow.run --config presets/specs.yaml --cores $(CORES) \
+	@python -m compclip run presets/specs.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
 # Compound nouns (Compun): drawn ones, and two small CLIPs; one learns them.
 compun: .venv/more
-	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
+	@python -m compclip run presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
 # Train, score a model that sees few images of held-out pairs. For a GPU: docs/learned.md. Option: SETTINGS.
@@ -109,7 +114,7 @@ mutate: .venv/test .venv/more .venv/maintainer
 lint: .venv/maintainer
 	ruff check .
 	ruff format --check .
-	snakefmt --check Snakefile rules
+	snakefmt --check Snakefile rules presets/published.smk
 	snakemake --lint
 	mypy
 
@@ -159,7 +164,7 @@ readme: .venv/test
 
 # A release of the run, in its folder release: everything that is needed to score and submit a model (docs/submitting.md).
 release: $(NEEDED)
-	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES) -- make_release
+	@python -m compclip run release --config '$(CONFIG)' --cores $(CORES)
 
 # Snakemake's own report of the run.
 report: $(NEEDED)
@@ -167,11 +172,11 @@ report: $(NEEDED)
 
 # Remove the lock that a killed run left behind.
 unlock: $(NEEDED)
-	@snakemake --unlock --configfile '$(CONFIG)'
+	@python -m compclip run unlock
 
 # Check a finished run's artifacts by their recorded digests. INPUTS=1 reads your own files again, too.
 verify: $(NEEDED)
-	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)' $(if $(INPUTS),--inputs)
+	@python -m compclip run verify --config '$(CONFIG)' $(if $(INPUTS),--inputs)
 
 # Versions and hashes of all packages, in lock.txt.
 lock: .venv/maintainer

@@ -9,54 +9,51 @@ min_version("9.27")
 
 # Otherwise waiting threads of torch spin, which makes a step ten times as slow on shared cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path.insert(0, workflow.basedir)
+# This file's own folder; as a module, ``workflow.basedir`` is the importer's.
+sys.path.insert(0, workflow.current_basedir.get_path_or_uri(secret_free=True))
 
-from workflow_scripts.workflow.check import check_jobs
-from workflow_scripts.workflow.loading import load_checked
+from workflow_scripts.workflow.check import check_before_jobs
+from workflow_scripts.workflow.loading import load_checked, needs_default_config
 
-CONFIG = load_checked(workflow, config)
+if needs_default_config(workflow):
+
+    configfile: "config.yaml"
 
 
-# Everything that can be checked before the first job.
-onstart:
-    check_jobs(workflow, config)
-
+CONFIG = load_checked(workflow, config, __name__)
+check_before_jobs(workflow, config)
 
 if CONFIG.container:
 
     containerized: CONFIG.container
 
 
-if CONFIG.runs:
+include: "rules/common.smk"
+include: "rules/dataset.smk"
+include: "rules/pairs.smk"
+include: "rules/split.smk"
+include: "rules/divergence.smk"
+include: "rules/judge.smk"
+include: "rules/generate.smk"
+include: "rules/score.smk"
+include: "rules/report.smk"
+include: "rules/release.smk"
+include: "rules/targets.smk"
 
-    # Several runs in one: this file, once for each.
-    include: "rules/runs.smk"
 
-else:
+if plan.specs:
 
-    include: "rules/common.smk"
-    include: "rules/dataset.smk"
-    include: "rules/pairs.smk"
-    include: "rules/split.smk"
-    include: "rules/divergence.smk"
-    include: "rules/judge.smk"
-    include: "rules/generate.smk"
-    include: "rules/score.smk"
-    include: "rules/report.smk"
-    include: "rules/release.smk"
-    include: "rules/targets.smk"
+    include: "rules/specs.smk"
 
-    if plan.specs:
 
-        include: "rules/specs.smk"
+if plan.compun:
 
-    if plan.compun:
+    include: "rules/compun.smk"
 
-        include: "rules/compun.smk"
 
-    if plan.human:
+if plan.human:
 
-        include: "rules/human.smk"
+    include: "rules/human.smk"
 
 
 rule all:

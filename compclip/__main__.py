@@ -1,11 +1,14 @@
-"""The commands that need no workflow: ``compclip divergence --train a.jsonl --test b.jsonl``.
+"""The command ``compclip``: ``compclip run mine.yaml``, and what needs no workflow, such as
+``compclip divergence --train a.jsonl --test b.jsonl``.
 
-Each is the ``main`` of a module that is imported on demand; ``compclip NAME --help`` lists its
-options.
+The latter are each the ``main`` of a module that is imported on demand; ``compclip NAME --help``
+lists its options.
 """
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
@@ -23,13 +26,36 @@ COMMANDS = {
         "make a judge of released weights of SPECS or Long-CLIP",
     ),
 }
+# Those of the workflow, which the library does not know.
+OF_WORKFLOW = {
+    "run": "run the workflow for a config; compclip run --help lists its parts",
+    "init": "write a config to start from, for a table of captions or for drawn birds",
+}
+
+
+def run_workflow(name: str, arguments: list[str]) -> None:
+    """Run a command of the workflow, which is loaded only now."""
+    # Its other packages come with it, or from the same extra.
+    if find_spec("snakemake") is None:
+        remedy = "pip install 'compclip[workflow]'"
+        sys.exit(f"error: compclip {name}: the package snakemake is not installed; {remedy}")
+    package = Path(__file__).resolve().parent
+    # A checkout has it beside the package, an installed package inside.
+    places = (package.parent, package / "_workflow")
+    root = next(folder for folder in places if (folder / "Snakefile").is_file())
+    sys.path.insert(0, str(root))
+    import_module("workflow_scripts.workflow.commands").main(name, arguments)
 
 
 def main() -> None:
     """Run the command that the first argument names."""
     name, arguments = sys.argv[1:2], sys.argv[2:]
+    if name and name[0] in OF_WORKFLOW:
+        run_workflow(name[0], arguments)
+        return
     if not name or name[0] not in COMMANDS:
-        lines = [f"  {command:<18}{what}" for command, (_, what) in COMMANDS.items()]
+        descriptions = OF_WORKFLOW | {command: what for command, (_, what) in COMMANDS.items()}
+        lines = [f"  {command:<18}{what}" for command, what in descriptions.items()]
         wanted = name == ["--help"]
         print(
             "usage: compclip COMMAND [--help]",

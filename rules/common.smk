@@ -1,6 +1,8 @@
 # The plan of the run, by whose names the rules are declared.
+from workflow_scripts.places import packaged
 from workflow_scripts.workflow.plan import RunPlan
 from workflow_scripts.workflow.rule_values import (
+    caption,
     code,
     growing,
     literal,

@@ -133,7 +133,7 @@ if plan.compun.config.human:
         """
         input:
             **plan.compun.compounds,
-            template="compclip/human/templates/label_studio.xml.j2",
+            template=packaged("compclip/human/templates/label_studio.xml.j2"),
         output:
             tasks="<dataset>/compun/human/tasks.parquet",
             pictures=directory("<dataset>/compun/human/pictures"),
@@ -186,7 +186,7 @@ rule draw_compun:
         **{
             name: report(
                 path,
-                caption="../compclip/report/captions/compun.rst",
+                caption=caption("compun"),
                 category="Compound nouns",
                 labels={"figure": name},
             )
@@ -195,7 +195,7 @@ rule draw_compun:
         text="<results>/compun.md",
         page=report(
             "<results>/compun.html",
-            caption="../compclip/report/captions/compun.rst",
+            caption=caption("compun"),
             category="Compound nouns",
             labels={"table": "the page to read"},
         ),

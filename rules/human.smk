@@ -13,7 +13,7 @@ rule sample_tasks:
         generated=plan.made_images(plan.human.generators),
         # All judges score the same images.
         scores=plan.score_folders(plan.judges[:1], plan.human.generators),
-        template="compclip/human/templates/label_studio.xml.j2",
+        template=packaged("compclip/human/templates/label_studio.xml.j2"),
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         pictures=directory("<dataset>/{composition}/human/pictures"),

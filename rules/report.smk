@@ -4,7 +4,7 @@
 # them, too.
 
 
-report: "../compclip/report/captions/workflow.rst"
+report: caption("workflow")
 
 
 rule make_table:
@@ -24,7 +24,7 @@ rule make_table:
         scores="<results>/scores.parquet",
         csv=report(
             "<results>/scores.csv",
-            caption="../compclip/report/captions/table.rst",
+            caption=caption("table"),
             category="Scores",
             labels={"table": "every score"},
         ),
@@ -33,13 +33,13 @@ rule make_table:
         tex="<results>/table.tex",
         comparisons=report(
             "<results>/comparisons.csv",
-            caption="../compclip/report/captions/comparisons.rst",
+            caption=caption("comparisons"),
             category="Scores",
             labels={"table": "differences"},
         ),
         pairs=report(
             "<results>/pairs.csv",
-            caption="../compclip/report/captions/pairs.rst",
+            caption=caption("pairs"),
             category="Scores",
             labels={"table": "scores by pair"},
         ),
@@ -70,7 +70,7 @@ rule draw_scores:
         **{
             name: report(
                 path,
-                caption=f"../compclip/report/captions/{name}.rst",
+                caption=caption(name),
                 category="Figures",
                 subcategory="{composition}",
                 labels={"figure": name},
@@ -103,7 +103,7 @@ rule make_page:
     output:
         page=report(
             "<results>/report.html",
-            caption="../compclip/report/captions/page.rst",
+            caption=caption("page"),
             category="Scores",
             labels={"table": "the page to read"},
         ),
@@ -135,7 +135,7 @@ rule list_entries:
     output:
         page=report(
             "<results>/entries.html",
-            caption="../compclip/report/captions/entries.rst",
+            caption=caption("entries"),
             category="Scores",
             labels={"table": "every judged image"},
         ),

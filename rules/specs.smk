@@ -186,19 +186,19 @@ rule draw_specs:
     output:
         measures=report(
             plan.specs.figure,
-            caption="../compclip/report/captions/specs.rst",
+            caption=caption("specs"),
             category="Long captions",
             labels={"figure": "measures"},
         ),
         table=report(
             "<results>/specs.csv",
-            caption="../compclip/report/captions/specs.rst",
+            caption=caption("specs"),
             category="Long captions",
             labels={"table": "measures of each seed"},
         ),
         page=report(
             "<results>/specs.html",
-            caption="../compclip/report/captions/specs.rst",
+            caption=caption("specs"),
             category="Long captions",
             labels={"table": "the page to read"},
         ),

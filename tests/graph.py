@@ -70,15 +70,17 @@ class _Collector(logging.Handler):
             self.jobs.append(Job(about["rule_name"], paths[0], paths[1], *rest))
 
 
-def jobs(config: Path) -> list[Job]:
-    """Return all jobs of a run, by stage and outputs."""
-    collector = _Collector(load_workflow(config))
+def jobs(
+    config: Path | None, snakefile: Path = ROOT / "Snakefile", folder: Path = ROOT
+) -> list[Job]:
+    """Return all jobs of a run in the working ``folder``, by stage and outputs."""
+    collector = _Collector(load_workflow(config, snakefile, folder))
     with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=MANY_CORES),
-            config_settings=ConfigSettings(configfiles=[config]),
-            snakefile=ROOT / "Snakefile",
-            workdir=ROOT,
+            config_settings=ConfigSettings(configfiles=[config] if config else []),
+            snakefile=snakefile,
+            workdir=folder,
         )
         dag = workflow.dag(DAGSettings(forceall=True, force_incomplete=True))
         # The API replaces all handlers when it starts, and prints the jobs of a dry run: they are

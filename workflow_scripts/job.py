@@ -20,10 +20,10 @@ from filelock import FileLock, Timeout
 import compclip
 from compclip.core.errors import require
 from compclip.core.identity import digests
+from compclip.core.identity.version import version_in
 from compclip.core.log import log
 from compclip.core.settings.cli import one_line_errors, start_logging
-
-CHECKOUT = Path(__file__).resolve().parents[1]
+from workflow_scripts.root import WORKFLOW_ROOT, workflow_version
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,13 @@ def run_checked(
 
 
 def _check_library() -> None:
-    """Refuse another compclip, because the code of this checkout decides what reruns."""
+    """Refuse a compclip of another version, because the workflow's own decides what reruns."""
     library = Path(str(compclip.__file__)).parents[1]
-    require(
-        library == CHECKOUT,
-        library,
-        "not the compclip of this checkout",
-        "uninstall it from this environment",
-    )
+    version = version_in(library)
+    expected = workflow_version()
+    fault = f"compclip {version}, but the workflow in {WORKFLOW_ROOT} is of version {expected}"
+    remedy = f"pip install compclip=={expected} here, or uninstall it"
+    require(version == expected, library, fault, remedy)
 
 
 def _replace_by_group(processes: int, real_file: str) -> None:

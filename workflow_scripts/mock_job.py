@@ -22,22 +22,27 @@ from snakemake.settings.types import (
     WorkflowSettings,
 )
 
-from workflow_scripts.job import CHECKOUT, Job
+from workflow_scripts.job import Job
+from workflow_scripts.root import WORKFLOW_ROOT
 
 
-def load_workflow(config: str | Path = "config.yaml") -> Workflow:
-    """Return the workflow for a config file."""
-    # Settings as of a plain ``snakemake``; paths of rules are relative to the checkout.
+def load_workflow(
+    config: str | Path | None = "config.yaml",
+    snakefile: Path = WORKFLOW_ROOT / "Snakefile",
+    folder: Path = WORKFLOW_ROOT,
+) -> Workflow:
+    """Return the workflow for a config file, with paths relative to the working ``folder``."""
+    # Settings as of a plain ``snakemake``.
     workflow = Workflow(
-        config_settings=ConfigSettings(configfiles=[Path(config)]),
+        config_settings=ConfigSettings(configfiles=[Path(config)] if config else []),
         resource_settings=ResourceSettings(cores=1),
         workflow_settings=WorkflowSettings(),
         logger_manager=LoggerManager(logger, OutputSettings()),
         storage_settings=StorageSettings(),
         dag_settings=DAGSettings(),
-        overwrite_workdir=CHECKOUT,
+        overwrite_workdir=folder,
     )
-    workflow.include(str(CHECKOUT / "Snakefile"))
+    workflow.include(str(snakefile))
     return workflow
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 import yaml
 from PIL import Image
@@ -75,9 +76,9 @@ def load_birds(n: int, folder: Path) -> tuple[list[Item], list[list[str]]]:
         (folder / path, None if np.isnan(box).any() else tuple(box))
         for path, box in zip(images["path"], boxes, strict=True)
     ]
-    texts = (
-        loaded.captions.groupby("image_id")["text"].apply(list).reindex(images["image_id"]).tolist()
-    )
+    assert isinstance(loaded.captions, pd.DataFrame)
+    captions = loaded.captions.groupby("image_id")["text"].apply(list)
+    texts = captions.reindex(images["image_id"]).tolist()
     times = -(-n // len(items))
     return (items * times)[:n], (texts * times)[:n]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 import torch.nn.functional as F
 import yaml
@@ -72,6 +73,7 @@ def draw_data(n: int) -> Data:
         drawn = sketch.load(
             sketch.Settings(images=n, pretraining=0), seed=0, limit=n, folder=folder, cache=folder
         )
+        assert isinstance(drawn.captions, pd.DataFrame)
         captions = drawn.captions.sort_values(["image_id", "caption_id"])
         count = captions.groupby("image_id").size()
         paths = drawn.images.set_index("image_id").loc[count.index, "path"]

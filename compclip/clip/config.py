@@ -266,9 +266,11 @@ class ModelConfig(Section):
                 inside += folder.glob(pattern)
             paths += sorted(inside)
         files = []
+        folder = Path.cwd()
         for path in paths:
             # A tag, or a file inside a package, is not a file here.
             if path is not None and os.path.isfile(path):
-                is_bundled = path.is_relative_to(ROOT)
-                files.append(str(path.relative_to(ROOT) if is_bundled else path))
+                # Relative in a checkout, whose results stay valid when it is moved.
+                is_below = path.is_relative_to(folder)
+                files.append(str(path.relative_to(folder) if is_below else path))
         return list(dict.fromkeys(files))

@@ -21,7 +21,8 @@ from compclip.compun.prompts import Prompts, compound_prompts, distinct_texts
 from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.settings.arguments import Matrix, checked
+from compclip.core.settings.arguments import Matrix
+from compclip.core.settings.calls import checked
 from compclip.core.tables import ROLES
 from compclip.dataset.source import named
 

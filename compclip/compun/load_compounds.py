@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.errors import require
+from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
-from compclip.core.reading.pictures import SUFFIXES, BrokenImage, image_size
+from compclip.core.reading.pictures import BrokenImage, image_size
 from compclip.core.reading.records import read_records
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
@@ -129,7 +130,7 @@ def _find_images(source: Path) -> dict[str, Path]:
     images = {}
     for path in source.rglob("*"):
         # Copies from a Mac have hidden files with the names of the images.
-        is_image = path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+        is_image = path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
         if is_image and path.is_file():
             images[path.relative_to(source).as_posix()] = path
     return images
@@ -157,7 +158,7 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
     names = compounds["compound"].tolist()
     images = _find_images(source)
     files = match_images(names, list(images))
-    example = f"{names[0]}{SUFFIXES[0]}"
+    example = f"{names[0]}{IMAGE_SUFFIXES[0]}"
     fault = f"{len(images)} images, none of a compound of {file}"
     require(files, source, fault, f"name them as {example!r}")
     unused = sorted({*images} - {*files.values()})

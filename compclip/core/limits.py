@@ -2,6 +2,8 @@
 digits.
 """
 
+# Endings of the names of images, in lower case; of files with the same name, the first is taken.
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pixels of an image, at 3 bytes each. Pillow refuses larger images, too.
 PIXELS = 178_956_970
 # Ratio of an image's longer to its shorter side: judges scale the shorter side up to their size.

@@ -1,9 +1,13 @@
 """Derive the random generator of a step from the config's seed, the step's name and its keys."""
 
+from __future__ import annotations
+
 import hashlib
 import json
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def derive_seed(seed: int, *keys: str | int) -> int:
@@ -16,4 +20,6 @@ def rng(seed: int, *keys: str | int) -> np.random.Generator:
     """Return the random generator for ``seed`` and ``keys``; the same keys always give the same
     stream.
     """
+    import numpy as np
+
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

@@ -3,13 +3,17 @@
 Lists and structs (``changes``) are Python objects in pandas and nested types in the file.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
-import numpy as np
-import pandas as pd
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
@@ -47,6 +51,8 @@ class Column:
 
     def fault(self, values: pd.Series) -> str | None:
         """Return the first fault of ``values``, None if they have none."""
+        import pandas as pd
+
         # Texts may still have dtype object.
         is_text = (
             self.dtype == "str"
@@ -88,7 +94,7 @@ class Schema:
         None  # of a table for users; in the file it is ``DataFrame.attrs["schema_version"]``
     )
 
-    def select(self, names: Sequence[str]) -> "Schema":
+    def select(self, names: Sequence[str]) -> Schema:
         """Return the schema of some of the columns."""
         columns = {name: self.columns[name] for name in names}
         return Schema(columns, self.unique if set(self.unique) <= set(names) else (), self.version)
@@ -194,11 +200,13 @@ PAIRS = schema(
 
 
 # A table with rows of all images, whole or in blocks of images.
-Blocks = pd.DataFrame | Iterator[pd.DataFrame]
+Blocks = Union["pd.DataFrame", Iterator["pd.DataFrame"]]
 
 
 def are_among(table: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> np.ndarray:
     """Return for each row of a table, (n,), whether a row of ``others`` has the same ``key``."""
+    import pandas as pd
+
     return pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(others[key]))
 
 
@@ -212,6 +220,8 @@ def is_further(table: pd.DataFrame) -> np.ndarray:
         table: image_id, caption_id and draw of all prompts of one split; of several with column
             split.
     """
+    import pandas as pd
+
     splits = table["split"] if "split" in table else pd.Series("", index=table.index)
     last = table.groupby([splits.rename("split_of"), *CAPTION_KEY], observed=True)[
         "draw"

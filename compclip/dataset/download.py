@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pooch
-
 from compclip.core.artifacts.files import room_for
 from compclip.core.errors import UserError, require
 from compclip.core.identity.digests import sha256 as sha256_of
@@ -93,6 +91,9 @@ def fetch(location: FileLocation, cache: Path) -> Path:
 
 
 def _download(address: str, target: Path, sha256: str | None) -> None:
+    # Imported here, because configs are also read where no file is downloaded.
+    import pooch
+
     remedy = (
         "check the address and the sha256, or download the file in a browser and give its "
         "path in the config"

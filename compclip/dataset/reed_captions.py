@@ -4,14 +4,15 @@ and of captions.
 Each photograph has a file of ten captions, one per line; a caption's id is its line number, from 0.
 """
 
+from __future__ import annotations
+
 import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-import pandas as pd
 from pydantic import Field
 
 from compclip.core.artifacts.disk import check_space
@@ -22,6 +23,9 @@ from compclip.core.settings.section import Section
 from compclip.dataset.archive import contents, unpack
 from compclip.dataset.download import FileLocation, fetch, place_of
 from compclip.dataset.source import spread_over_classes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WHERE = "name below root, or an address"
 SHA256 = r"^[0-9a-fA-F]{64}$"
@@ -89,6 +93,8 @@ class ArchiveLayout:
             The groups of the name, caption_id and text, sorted, with U+FFFD for bytes that are not
             UTF-8; and the files with such bytes.
         """
+        import pandas as pd
+
         pattern = re.compile(self.captions)
         rows = []
         undecodable = []
@@ -147,6 +153,8 @@ def take_images(
     Returns:
         The captions of these images; the images with columns image_id and path.
     """
+    import pandas as pd
+
     described = captions[["image_id", "class_id"]].drop_duplicates()
     # Without an archive, only captions are used.
     if archive is not None:

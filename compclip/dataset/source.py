@@ -2,16 +2,19 @@
 ``DatasetSource``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from compclip.core import seeds
 from compclip.core.settings import plugins
 from compclip.core.tables import Blocks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOURCES = "compclip.dataset.sources"
 NAMES_LISTED = 100

@@ -13,7 +13,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.seeds import rng
-from compclip.core.settings.arguments import Fraction, Positive, Whole, checked
+from compclip.core.settings.arguments import Fraction, Positive, Whole
+from compclip.core.settings.calls import checked
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import Count, Seed
 from compclip.divergence.exchange import REACHED, exchange, tried

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.core.settings.arguments import Positive, Whole, checked
+from compclip.core.settings.arguments import Positive, Whole
+from compclip.core.settings.calls import checked
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import Count, Seed
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences

@@ -2,20 +2,25 @@
 ``Kind``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from compclip.core.settings import plugins
 from compclip.core.settings.section import Section
 from compclip.core.tables import TESTS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 GENERATOR_KINDS = "compclip.generate.generators"
+MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
 PROMPT_KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
@@ -97,6 +102,8 @@ def manifest(
     A ``missing`` image counts as wrong; a ``skipped`` prompt, without a matching real image, is not
     scored.
     """
+    import pandas as pd
+
     path = pd.Series(list(paths), index=prompts.index, dtype="str")
     status = path.notna().map({True: "ok", False: without})
     return prompts[PROMPT_KEYS].assign(path=path, status=status)

@@ -5,19 +5,21 @@ For one image_id, caption_id and draw, all generators start from the same bird o
 pose. They differ only in their use of the prompt, so their scores can be compared in pairs.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from compclip.core import seeds
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from compclip.generate.generator import PROMPT_KEYS, Context, Generated, manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SKETCH_TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
@@ -104,6 +106,10 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's
     images.
     """
+    import pandas as pd
+
+    from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
+
     tables = context.tables
     size = int(tables["images"].width.max())
     statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)

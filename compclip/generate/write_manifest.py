@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from compclip.core.artifacts.files import json_lines, write_text
-from compclip.core.settings.arguments import Made, checked
-
-MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
+from compclip.core.settings.arguments import Made
+from compclip.core.settings.calls import checked
+from compclip.generate.generator import MANIFEST_NAME
 
 
 @checked

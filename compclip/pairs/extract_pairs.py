@@ -9,7 +9,8 @@ from pydantic import BeforeValidator
 
 from compclip.core.artifacts.parquet import empty_table
 from compclip.core.log import log
-from compclip.core.settings.arguments import Captions, Positive, checked, read_list
+from compclip.core.settings.arguments import Captions, Positive, read_list
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PAIRS
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words

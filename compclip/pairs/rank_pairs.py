@@ -4,7 +4,8 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.settings.arguments import OccurrenceBlocks, checked
+from compclip.core.settings.arguments import OccurrenceBlocks
+from compclip.core.settings.calls import checked
 from compclip.core.tables import in_blocks
 from compclip.pairs.config import Selection
 from compclip.text.lexicon import Lexicon, find_lexicon

@@ -12,7 +12,6 @@ generator:
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +28,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
 from compclip.core.identity.code import PACKAGE, ROOT
 from compclip.core.identity.digests import sha256
+from compclip.core.identity.version import version_in
 from compclip.divergence.results import read_divergences
 from compclip.release.check import RELEASE_FILE, check_files, check_release
 from compclip.release.file_models import (
@@ -300,10 +300,8 @@ class Release:
 
 def package_version(name: str) -> str:
     """Return the version of a package, or of a checkout of compclip that is not installed."""
-    # An installed compclip has metadata, but no project file beside it.
-    project = ROOT / "pyproject.toml"
-    if name == PACKAGE and project.is_file():
-        return tomllib.loads(project.read_text())["project"]["version"]
+    if name == PACKAGE:
+        return version_in(ROOT)
     try:
         return version(name)
     except PackageNotFoundError:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.artifacts.heldout import split_pair
-from compclip.core.settings.arguments import Indices, Vector, checked, require_below, require_length
+from compclip.core.settings.arguments import Indices, Vector, require_below, require_length
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY
 
 # Maps n texts, or paths in the manifest, to their embeddings, (n, d).

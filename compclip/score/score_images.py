@@ -27,9 +27,9 @@ from compclip.core.settings.arguments import (
     Positive,
     Variants,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY
 from compclip.score import score_table
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from compclip.core.errors import require
-from compclip.core.settings.arguments import Vectors, checked
+from compclip.core.settings.arguments import Vectors
+from compclip.core.settings.calls import checked
 
 # Weights of the contrastive term, the details and the negatives: as published, and only the
 # contrastive term.

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from compclip.core.errors import require
-from compclip.core.settings.arguments import Vectors, checked
+from compclip.core.settings.arguments import Vectors
+from compclip.core.settings.calls import checked
 
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:

@@ -33,9 +33,9 @@ from compclip.core.settings.arguments import (
     Pairs,
     Splits,
     Swapped,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings

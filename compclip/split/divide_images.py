@@ -18,9 +18,9 @@ from compclip.core.settings.arguments import (
     Occurrences,
     RankedPairs,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import SIDES
 from compclip.divergence.divide import ROUNDING, divide_samples
 from compclip.divergence.pair_samples import pair_samples

@@ -7,7 +7,8 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.core.seeds import rng
-from compclip.core.settings.arguments import Images, Splits, Whole, checked, require_joined
+from compclip.core.settings.arguments import Images, Splits, Whole, require_joined
+from compclip.core.settings.calls import checked
 
 
 def _with_training(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -25,9 +25,9 @@ from compclip.core.settings.arguments import (
     Splits,
     Swapped,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
 from compclip.split.composition import Stream
 

@@ -30,9 +30,9 @@ from compclip.core.settings.arguments import (
     Positive,
     RankedPairs,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.composition import Lexicons, Stream
 from compclip.split.published_split import take_splits

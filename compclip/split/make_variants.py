@@ -25,9 +25,9 @@ from compclip.core.settings.arguments import (
     Prompts,
     RankedPairs,
     Swapped,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, SWAPPED, VARIANTS
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption, of_one_noun

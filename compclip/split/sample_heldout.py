@@ -24,9 +24,9 @@ from compclip.core.settings.arguments import (
     PairNames,
     Ranking,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.composition import Stream

@@ -24,9 +24,9 @@ from compclip.core.settings.arguments import (
     Pairs,
     Splits,
     Whole,
-    checked,
     require_joined,
 )
+from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
 from compclip.pairs.counts import nouns_of
 from compclip.split.composition import Lexicons, Stream

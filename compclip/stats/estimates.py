@@ -14,9 +14,9 @@ from compclip.core.settings.arguments import (
     Fractions,
     MaybeNames,
     Names,
-    checked,
     require_length,
 )
+from compclip.core.settings.calls import checked
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 

@@ -24,10 +24,10 @@ from compclip.core.settings.arguments import (
     Matrix,
     Names,
     Whole,
-    checked,
     require_below,
     require_length,
 )
+from compclip.core.settings.calls import checked
 
 Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]

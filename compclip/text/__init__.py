@@ -4,6 +4,5 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # A checkout has it beside the package, an installed package inside.
-LEXICONS = next(
-    folder for folder in (_PACKAGE.parent / "lexicons", _PACKAGE / "lexicons") if folder.is_dir()
-)
+_PLACES = (_PACKAGE.parent / "lexicons", _PACKAGE / "_workflow" / "lexicons")
+LEXICONS = next(folder for folder in _PLACES if folder.is_dir())

@@ -9,7 +9,7 @@ from typing import Any
 from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import UserError, require
 from compclip.core.reading.documents import decode, nearest, parse_yaml
-from compclip.core.settings.arguments import checked
+from compclip.core.settings.calls import checked
 from compclip.text import LEXICONS
 
 # Compositions whose lexicons are also used for all others: they share the data set's pairs.
@@ -136,19 +136,19 @@ def forms_of(
     return find_lexicon(adjectives, "adjectives").forms, noun_forms
 
 
-def lexicons_of(composition: str, folder: Path) -> list[str]:
-    """Return the names of the lexicons in ``folder`` that are used to read a composition's
-    captions.
+def lexicons_of(file: Path, folder: Path = LEXICONS / "adjectives") -> list[str]:
+    """Return the names of the lexicons that are used to read the captions of a composition, whose
+    own lexicon is ``file``; the shared ones are in ``folder``.
 
     Listed words are read differently from words that only the tagger knows, so further lexicons
     change the pairs of all adjectives. Therefore a composition is read with only the shared
     lexicons and its own, which replaces shared ones that list one of its words.
     """
-    if composition in SHARED:
+    if file.stem in SHARED:
         return list(SHARED)
-    lexicon = load_lexicon(folder / f"{composition}.yaml")
-    shared = [other.name for other in shared_beside(lexicon.forms, folder)]
-    return [*shared, composition]
+    own = load_lexicon(file)
+    shared = [other.name for other in shared_beside(own.forms, folder)]
+    return [*shared, own.name]
 
 
 def shared_beside(

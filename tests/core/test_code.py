@@ -52,6 +52,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(code, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "INSIDE", tmp_path / "compclip/_workflow")
     forget()
     yield tmp_path / "compclip"
     forget()
@@ -124,6 +125,18 @@ def test_an_identity_may_be_within_packages(project: Path) -> None:
     ):
         edit(project, name, old, new)
         assert (identity(("compclip.stage",)) != before) == counts
+
+
+def test_a_step_has_the_same_identity_in_an_installed_package(project: Path) -> None:
+    workflow = project.parent / "workflow_scripts"
+    (workflow / "stage").mkdir(parents=True)
+    (workflow / "stage/step.py").write_text("from compclip.stage.part import FACTOR\n")
+    forget()
+    in_checkout = code.code_hash("workflow_scripts.stage.step")
+    (project / "_workflow").mkdir()
+    workflow.rename(project / "_workflow" / workflow.name)
+    forget()
+    assert code.code_hash("workflow_scripts.stage.step") == in_checkout
 
 
 RULE = re.compile(
@@ -202,10 +215,16 @@ CORE = ROOT / PACKAGE / "core"
 MODULES_OF_CORE = sorted(CORE.rglob("*.py"))
 
 
+def imports_of(file: Path) -> set[str]:
+    """Return the project's modules that a module imports."""
+    names = code._imported_names(ast.parse(file.read_text()))
+    return {name for name in names if code.module_file(name)}
+
+
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_imports_point_down(file: Path) -> None:
     package = file.relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py")
-    imported = code._imports(ast.parse(file.read_text())) - {PACKAGE}
+    imported = imports_of(file) - {PACKAGE}
     assert not re.search(r"^ *(import|from) snakemake", file.read_text(), re.MULTILINE)
     assert not [
         name
@@ -230,7 +249,7 @@ ROOMS = ("reading", "artifacts", "identity", "settings")
 def test_imports_inside_core_point_down(file: Path) -> None:
     room = file.parent.name
     lower = ROOMS[: ROOMS.index(room) + 1] if room in ROOMS else ()
-    imported = code._imports(ast.parse(file.read_text())) - {PACKAGE, f"{PACKAGE}.core"}
+    imported = imports_of(file) - {PACKAGE, f"{PACKAGE}.core"}
     rooms = {name.split(".")[2] for name in imported} & {*ROOMS}
     assert rooms <= {*lower}
 

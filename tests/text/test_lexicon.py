@@ -109,9 +109,10 @@ def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
     lexicons = {"color": "red: []", "shape": "small: [tiny]", "size": "big: [tiny]", "age": "old:"}
     for name, text in lexicons.items():
         (tmp_path / f"{name}.yaml").write_text(text)
-    assert lexicons_of("color", tmp_path) == lexicons_of("shape", tmp_path) == ["color", "shape"]
-    assert lexicons_of("age", tmp_path) == ["color", "shape", "age"]
-    assert lexicons_of("size", tmp_path) == ["color", "size"]
+    used = {name: lexicons_of(tmp_path / f"{name}.yaml", tmp_path) for name in lexicons}
+    assert used["color"] == used["shape"] == ["color", "shape"]
+    assert used["age"] == ["color", "shape", "age"]
+    assert used["size"] == ["color", "size"]
 
 
 def test_lexicons_of_the_project() -> None:

@@ -4,6 +4,7 @@ computed before.
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,8 @@ from snakemake_interface_common.exceptions import WorkflowError
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
-from workflow_scripts.workflow.check import DRIVE, check_config, check_jobs, report_findings
+from workflow_scripts.workflow import check
+from workflow_scripts.workflow.check import DRIVE, check_before_jobs, check_config, check_jobs
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
@@ -144,14 +146,6 @@ print("torch" in sys.modules)
         key.split(": ")[0] for key in keys
     ]
     assert all(error.removeprefix("error: ").startswith(where) for error in errors)
-    runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
-    with pytest.raises(UserError) as error:
-        report_findings(tmp_path / "mine.yaml")
-    assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [
-        True,
-        True,
-    ]
     monkeypatch.delenv(UNDER_RUN, raising=False)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
@@ -305,6 +299,54 @@ def test_a_run_with_targets_checks_and_only_warns(
         "dataset.table.file",
         "pairs.nouns",
     ]
-    caplog.clear()
-    check_jobs(workflow, {"runs": {"a": values}})
-    assert [message.split(": ")[1] for message in caplog.messages] == ["runs.a", "runs.a"]
+
+
+def workflow_of(dryrun: bool = False, hook: Callable[[str], None] = print) -> SimpleNamespace:
+    """A plain Snakemake's workflow, as far as checks know it; a hook of the Snakefile that imports
+    this one.
+    """
+    return SimpleNamespace(
+        _onstart=hook,
+        dag_settings=SimpleNamespace(targets=set()),
+        deployment_settings=SimpleNamespace(deployment_method=set()),
+        is_main_process=True,
+        local_exec=True,
+        output_settings=SimpleNamespace(dryrun=dryrun),
+    )
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A faulty config, for a plain Snakemake."""
+    monkeypatch.delenv(UNDER_RUN, raising=False)
+    return {"results": f"{tmp_path}/bad", "pairs": {"nouns": "brids"}, **SMALL_JUDGE}
+
+
+def test_a_dry_run_warns(plain: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    check_before_jobs(workflow_of(dryrun=True), plain)
+    (message,) = caplog.messages
+    assert message.startswith("warning: pairs.nouns: ")
+
+
+def test_a_faulty_config_stops_a_run_before_its_first_job(plain: dict[str, Any]) -> None:
+    workflow = workflow_of()
+    check_before_jobs(workflow, plain)
+    with pytest.raises(WorkflowError, match="pairs.nouns"):
+        workflow._onstart("log")
+
+
+def test_the_check_keeps_the_hook_of_an_importing_snakefile(plain: dict[str, Any]) -> None:
+    called: list[str] = []
+    workflow = workflow_of(hook=called.append)
+    judge = SMALL_JUDGE["judge"] | {"trainable": ["*"]}
+    check_before_jobs(workflow, plain | {"pairs": {"nouns": "birds"}, "judge": judge})
+    workflow._onstart("log")
+    assert called == ["log"]
+
+
+def test_an_environment_without_the_steps_packages_is_one_line(
+    plain: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "find_spec", lambda name: None)
+    with pytest.raises(WorkflowError, match="^no packages for steps .* --use-conda"):
+        check_jobs(workflow_of(), plain)

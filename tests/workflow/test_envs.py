@@ -57,7 +57,7 @@ def dependencies(env: Path) -> tuple[dict[str, str], dict[str, str]]:
 def rules() -> list[tuple[str, Path, list[str]]]:
     """Each rule that runs a module: its name, its environment, its modules."""
     result = []
-    for file in sorted((ROOT / "rules").glob("*.smk")):
+    for file in sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("presets/*.smk")]):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
             modules = [
                 f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)
@@ -209,7 +209,9 @@ def test_what_is_installed_from_the_lock_requires_hashes() -> None:
         # platforms without a lock
         "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",
         "$(PIP) --group torch",
-        "../light/venv/bin/pip install '.[clip,report]'",  # as users of a release do
+        # as users of a release and of the wheel do
+        '../light/venv/bin/pip install "$(ls ../light/*.whl)[clip,report]"',
+        '../venv/bin/pip install "$(ls ../wheel/*.whl)[workflow]"',
     ]
 
 

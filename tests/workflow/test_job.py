@@ -24,6 +24,7 @@ from compclip.core.identity.code import ROOT
 from compclip.core.log import log
 from tests.core.test_digests import flip
 from workflow_scripts.job import Job, run_script
+from workflow_scripts.root import workflow_version
 
 Run = Callable[..., int]
 
@@ -103,9 +104,22 @@ def test_an_error_is_one_line_that_names_the_log_also_of_another_library(
     file = tmp_path / "logs" / "a.log"
     assert capsys.readouterr() == ("", f"error: a.csv: No such file (traceback: {file})\n")
     assert "Traceback" in file.read_text() and "FileNotFoundError" in file.read_text()
-    monkeypatch.setattr("compclip.__file__", "/elsewhere/compclip/__init__.py")
-    assert start(use) == 1
-    assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("version", "code"), [("0.1", 1), (workflow_version(), 0)])
+def test_a_library_elsewhere_must_have_the_version_of_the_workflow(
+    tmp_path: Path, start: Run, monkeypatch, capsys, version: str, code: int
+) -> None:
+    metadata = tmp_path / f"compclip-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.4\nName: compclip\nVersion: {version}\n")
+    monkeypatch.setattr("compclip.__file__", f"{tmp_path}/compclip/__init__.py")
+    assert start(use) == code
+    line = (
+        f"{tmp_path}: compclip 0.1, but the workflow in {ROOT} is of version "
+        f"{workflow_version()}; pip install compclip=={workflow_version()} here, or uninstall it\n"
+    )
+    assert (line in capsys.readouterr().err) == bool(code)
 
 
 def test_a_flipped_input_is_refused_and_a_record_names_its_inputs(

@@ -13,7 +13,7 @@ from compclip.text import lexicon
 from tests.clip.test_imports import loaded
 from tests.project import SMALL
 from workflow_scripts.workflow.config import load_config
-from workflow_scripts.workflow.plan import RunPlan, plans_of_runs
+from workflow_scripts.workflow.plan import RunPlan
 from workflow_scripts.workflow.rule_values import growing, literal, one_of, undecisive
 
 RULES = sorted((ROOT / "rules").glob("*.smk"))
@@ -116,9 +116,7 @@ def test_compositions_share_pairs_unless_they_have_a_lexicon_of_their_own(
     assert full.noun_forms(color) == "r/sketch/pairs.json"
     shared = [f"lexicons/adjectives/{name}.yaml" for name in lexicon.SHARED]
     assert full.lexicons_of_pairs(Wildcards(own="")) == shared
-    monkeypatch.setattr(
-        "workflow_scripts.workflow.plan_base.lexicons_of", lambda name, folder: ["shape", name]
-    )
+    monkeypatch.setattr("workflow_scripts.places.lexicons_of", lambda file: ["shape", file.stem])
     assert full.lexicons_of_pairs(Wildcards(own="size/")) == [
         "lexicons/adjectives/shape.yaml",
         "lexicons/adjectives/size.yaml",
@@ -290,15 +288,3 @@ def test_params_are_functions_of_what_snakemake_looks_at() -> None:
 def test_a_pattern_of_no_names_matches_nothing() -> None:
     assert one_of(["a", "b"]) == "a|b"
     assert not re.fullmatch(one_of([]), "") and not re.fullmatch(one_of([]), "a")
-
-
-def test_each_run_has_its_plan() -> None:
-    values = {"results": "all", **DRAWN, "runs": {"one": {"seed": 1}, "two": CAPTIONS_ALONE}}
-    values["runs"]["two"] = {**CAPTIONS_ALONE, "pairs": {"nouns": None}}
-    plans = plans_of_runs(values)
-    assert {name: plan.results for name, plan in plans.items()} == {
-        "one": "all/one",
-        "two": "all/two",
-    }
-    assert plans["one"].judges == ["1", "2"]
-    assert [plan.config.scored for plan in plans.values()] == [True, False]

@@ -1,8 +1,9 @@
-"""Several runs in one: the same as each alone, one table of all; what each seed changes."""
+"""Several data sets, each the same as alone, with one table; what each seed changes."""
 
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -16,10 +17,12 @@ from compclip.core.tables import MEASUREMENTS
 from compclip.report.join_tables import join_tables
 from tests.graph import Job, jobs
 from tests.project import Project
+from workflow_scripts.job import Job as ScriptJob
 from workflow_scripts.mock_job import load_workflow, mock_job
-from workflow_scripts.workflow.config import load_config, run_values
+from workflow_scripts.report import join_tables as script
+from workflow_scripts.workflow.config import load_config
 
-PUBLISHED = ROOT / "presets" / "published.yaml"
+PUBLISHED = ROOT / "presets" / "published.smk"
 
 
 def written(values: dict[str, Any], path: Path) -> Path:
@@ -68,94 +71,64 @@ def without_prefix(found: list[Job], run: str) -> list[tuple]:
 
 
 @pytest.mark.slow
-def test_a_run_among_others_is_the_run_alone() -> None:
-    together = jobs(PUBLISHED)
-    for run, preset in (("birds", "published_birds"), ("flowers", "published_flowers")):
-        alone = jobs(PUBLISHED.with_name(f"{preset}.yaml"))
+def test_a_data_set_among_others_is_the_run_alone() -> None:
+    together = jobs(None, PUBLISHED)
+    for run in ("birds", "flowers"):
+        alone = jobs(PUBLISHED.with_name(f"published_{run}.yaml"))
         assert alone
         mine = [job for job in together if job.rule.startswith(f"{run}_")]
         assert without_prefix(mine, run) == without_prefix(alone, "")
-    assert [job.rule for job in together if job.stage == "runs"] == ["join_tables"]
 
 
-def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
-    runs = {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}}
-    assert run_values({"results": "r", "seed": 3, "judge": {"epochs": 2}, "runs": runs}) == {
-        "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
-        "b": {"results": "r/b", "seed": 4, "judge": {"epochs": 2}},
-    }
-    assert run_values({"seed": 3}) == {}
+def test_the_published_tables_are_joined() -> None:
+    planned = jobs(None, PUBLISHED)
+    (joining,) = [job for job in planned if job.rule == "join_tables"]
+    made = {path for job in planned for path in job.outputs}
+    assert made.issuperset(joining.inputs)
+    assert len(joining.inputs) == 2 * len(joining.outputs)
+
+
+def test_rows_are_joined_by_run() -> None:
     one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
     joined = join_tables({"a": one, "b": one.assign(n="")})
-    assert (
-        joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]]
-        and joined.columns[0] == "run"
-    )
+    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]]
+    assert joined.columns[0] == "run"
     with pytest.raises(UserError, match="different columns"):
         join_tables({"a": one, "b": one[["dataset"]]})
 
 
-@pytest.mark.parametrize(
-    ("runs", "message"),
-    [
-        ({"a": {"judge": {"epoch": 2}}}, "mine.yaml: runs.a: judge.epoch: unknown key"),
-        (
-            {"a": {"results": "r/b"}, "b": {}},
-            "mine.yaml: runs.b.results: r/b is the folder of runs.a",
-        ),
-        ({"a": {"results": "r"}}, "mine.yaml: runs.a.results: r is the folder of all runs"),
-        (
-            {"a": {"results": "r/x"}, "b": {"results": "./r/x/"}},
-            "mine.yaml: runs.b.results: ./r/x/ is the folder of",
-        ),
-        ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
-        ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config file"),
-        ({"a": "presets"}, "presets: is a folder; give the path of a file"),
-        ({"a": 3}, "mine.yaml: runs.a: expected the file of a config or its content"),
-        ({"a": {"results": ["r"]}}, "mine.yaml: runs.a: results: "),
-        ({"A-1": {}}, "mine.yaml: runs.A-1: a name has lower-case letters"),
-        ({}, "mine.yaml: runs: "),
-    ],
-)
-def test_a_faulty_run_is_named(runs: dict, message: str) -> None:
+def test_a_config_with_several_runs_names_the_new_way() -> None:
     with pytest.raises(UserError) as error:
-        load_config({"results": "r", "runs": runs}, "mine.yaml")
-    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+        load_config({"runs": {"a": {}}}, "mine.yaml")
+    assert str(error.value).startswith("mine.yaml: runs: removed; write a Snakefile")
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.slow
-def test_the_tables_of_all_runs_are_joined_and_printed(first_run: Project, tmp_path: Path) -> None:
-    """Each run's tables are there already; the rule joins them, and the command prints what it
-    made.
-    """
-    copy, results = Project(tmp_path).copy(), first_run.root / "results"
+def test_joined_tables_keep_every_cell(first_run: Project, tmp_path: Path) -> None:
+    results = first_run.root / "results"
+    names = ["scores.parquet", "scores.csv", "table.csv", "table.md", "table.tex"]
     for run in ("one", "two"):
-        (copy.root / "all" / run).mkdir(parents=True)
-        for name in (
-            "scores.parquet",
-            "scores.csv",
-            "table.csv",
-            "comparisons.csv",
-            "pairs.csv",
-            "table.md",
-            "table.tex",
-            "report.html",
-        ):
-            shutil.copy(results / name, copy.root / "all" / run)
-    written({"results": "all", "runs": {"one": {}, "two": {"seed": 1}}}, copy.root / "mine.yaml")
-    done = copy.make("mine.yaml", "--", "all/table.csv", "--allowed-rules", "join_tables")
-    table, alone = pd.read_csv(copy.root / "all" / "table.csv"), pd.read_csv(results / "table.csv")
+        (tmp_path / run).mkdir()
+        for name in names:
+            shutil.copy(results / name, tmp_path / run)
+    tables = [tmp_path / run / name for run in ("one", "two") for name in names]
+    joined = [tmp_path / name for name in names]
+    job = ScriptJob(
+        input=SimpleNamespace(tables=tables),
+        output=SimpleNamespace(joined=joined),
+        params=SimpleNamespace(runs=["one", "two"]),
+    )
+    script.main(job)
+    table = pd.read_csv(tmp_path / "table.csv")
+    alone = pd.read_csv(results / "table.csv")
     assert table.groupby("run").size().to_dict() == {"one": len(alone), "two": len(alone)}
     assert table[table["run"] == "two"][[*alone]].reset_index(drop=True).equals(alone)
-    assert read_frame(copy.root / "all" / "scores.parquet").attrs == {
-        "schema_version": MEASUREMENTS.version
-    }
-    assert (copy.root / "all" / "table.tex").read_text().splitlines()[0] == "% one"
-    assert re.findall("^# (.*)$", (copy.root / "all" / "table.md").read_text(), re.MULTILINE) == [
-        "one",
-        "two",
-    ]
-    assert all(f"page:  all/{name}/report.html" in done.stdout for name in ("one", "two"))
+    schema = {"schema_version": MEASUREMENTS.version}
+    assert read_frame(tmp_path / "scores.parquet").attrs == schema
+    assert (tmp_path / "table.tex").read_text().splitlines()[0] == "% one"
+    chapters = re.findall("^# (.*)$", (tmp_path / "table.md").read_text(), re.MULTILINE)
+    assert chapters == ["one", "two"]
 
 
 CONFIG = """

@@ -151,7 +151,7 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
 @pytest.mark.parametrize(
     ("told", "error"),
     [
-        ("WorkflowError:\nruns.a: no such\n  folder", "WorkflowError: runs.a: no such folder"),
+        ("WorkflowError:\nmodule a: no such\n  folder", "WorkflowError: module a: no such folder"),
         (
             "InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: "
             "judge=0 …",

@@ -100,7 +100,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "config": (
         (".yaml",),
         read_config,
-        {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}},
+        {"seed": 3, "dataset": {"limit": 3}, "seeds": {"world": 1}},
     ),
     "samples": ((".jsonl",), read_samples, SAMPLE),
     "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),

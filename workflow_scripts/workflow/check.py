@@ -1,13 +1,15 @@
-"""Check everything that a run needs before anything is computed: ``make check``.
+"""Check everything that a run needs before anything is computed: ``compclip run check``.
 
-All problems are listed, also those of each run of a config with several. Only names and kinds of
-files are checked, not their content. The check writes, downloads and computes nothing.
+All problems are listed. Only names and kinds of files are checked, not their content. The check
+writes, downloads and computes nothing.
+
+Where steps run elsewhere, such as in conda environments, only Snakemake's own packages are here:
+what needs others is then checked by the steps.
 """
 
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,13 +32,11 @@ from compclip.clip.config import (
     model_file,
 )
 from compclip.compun.config import CompunConfig
-from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import UserError, require
-from compclip.core.identity.code import ROOT
+from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import UNDER_RUN, log
 from compclip.core.reading.documents import nearest, no_such
 from compclip.core.reading.hub import check_hub_file
-from compclip.core.reading.pictures import SUFFIXES
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
 from compclip.core.tables import PROMPTS
@@ -44,9 +44,16 @@ from compclip.dataset.download import FileLocation
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
-from compclip.text.language import installed_name
-from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
-from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
+from compclip.text.lexicon import load_lexicon, require_distinct
+from workflow_scripts.places import (
+    adjective_lexicons,
+    check_writable,
+    lexicon_file,
+    users_or_shipped,
+)
+from workflow_scripts.root import run_command
+from workflow_scripts.workflow.config import Config, load_config, read_config
+from workflow_scripts.workflow.versions import check_versions
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
 # their names.
@@ -55,6 +62,9 @@ BY_HAND = {
     **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
     **dict.fromkeys(("C_CUB_*.pt", "C_Flowers_*.pt"), f"{DRIVE}/1A2I6uSnrFEgu-7QIpcxjDXE7m5799UCy"),
 }
+
+# The part of a run that targets name may not need what is missing.
+IGNORED = "ignored, because targets are given"
 
 
 @dataclass
@@ -94,7 +104,7 @@ class Findings:
             return
         # Lazy, so that the walk ends at the first image of a large folder.
         names = (name.lower() for _, _, files in os.walk(folder) for name in files)
-        if not any(name.endswith(SUFFIXES) for name in names):
+        if not any(name.endswith(IMAGE_SUFFIXES) for name in names):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
 
@@ -151,7 +161,8 @@ def check_config(config: Config, is_local: bool = True) -> Findings:
     with findings.errors_of("results"):
         # A run would mix its artifacts with the user's files.
         check_own(Path(config.results))
-    if config.scored and not findings.errors:  # imports torch, which takes seconds
+    # Last, because it imports torch, which takes seconds.
+    if config.scored and is_local and not findings.errors:
         check_trainable(config.judge, findings)
     return findings
 
@@ -189,9 +200,8 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
     """
     check_model_name(key, config, findings)
     weights = config.pretrained
-    # Without open_clip in this environment, the step itself reads the file.
     is_found = is_weights_file(weights) and findings.exists(f"{key}.pretrained", weights)
-    if is_found and find_spec("open_clip"):
+    if is_found and findings.is_local:
         with findings.errors_of(key):
             from compclip.clip.sources import find_source
 
@@ -201,7 +211,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             path = getattr(config.tower, setting)
             # With a colon, it is a file inside an installed package.
             if path and ":" not in path:
-                findings.exists(f"{key}.tower.{setting}", path)
+                findings.exists(f"{key}.tower.{setting}", users_or_shipped(path))
 
 
 def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
@@ -220,21 +230,22 @@ def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
                 check_hub_file(name.removeprefix(HUB), files)
     elif name.endswith(".json"):
         findings.exists(f"{key}.model", name)
+    elif not findings.is_local:
+        # Only open_clip knows its models.
+        return
     elif model_file(name) is None and name not in open_clip_models():
         findings.error(f"{key}.model", unknown_model(name))
     elif weights and not is_weights_file(weights):
         with findings.errors_of(f"{key}.pretrained"):
-            check_tag(name, weights, findings)
+            check_tag(name, weights)
 
 
-def check_tag(model: str, tag: str, findings: Findings) -> None:
+def check_tag(model: str, tag: str) -> None:
     """Raise UserError unless open_clip has weights of this tag, and they can be had here."""
     from compclip.clip.sources import find_tag, hub_place
 
     repository, files = hub_place(find_tag("", model, tag))
-    # Steps on another machine may use another cache of the Hub.
-    if findings.is_local:
-        check_hub_file(repository, files)
+    check_hub_file(repository, files)
 
 
 def unknown_model(name: str) -> str:
@@ -250,7 +261,7 @@ def check_trainable(config: Training, findings: Findings) -> None:
     """Check that the patterns of a judge's trained parameters fit a model whose config is here."""
     # Without training, or if all parameters are trained, no pattern can be wrong.
     is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
-    if is_checked and find_spec("open_clip"):
+    if is_checked:
         from compclip.judge import training
 
         with findings.errors_of("judge"):
@@ -268,21 +279,19 @@ def open_clip_models() -> set[str]:
 
 def _check_language(config: Config, findings: Findings) -> None:
     """Check the lexicons and the spaCy pipeline."""
-    # Relative, so that errors name the files as the user does.
-    folder = Path(os.path.relpath(ROOT / "lexicons"))
     with findings.errors_of("compositions"):
         for composition in config.compositions:
-            names = lexicons_of(composition, folder / "adjectives")
             # Lexicons that are used together must not list the same form.
-            require_distinct(
-                [load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names]
-            )
+            files = adjective_lexicons(composition)
+            require_distinct([load_lexicon(Path(file)) for file in files])
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
-            load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
+            load_lexicon(Path(lexicon_file("nouns", config.pairs.nouns)))
     with findings.errors_of("pairs.model"):
         if findings.is_local:
             # Elsewhere, other pipelines may be installed.
+            from compclip.text.language import installed_name
+
             installed_name(config.pairs.model, config.pairs.model)
 
 
@@ -296,13 +305,16 @@ def _check_generators(config: Config, findings: Findings) -> None:
         paths = [settings.path for settings in all_settings if hasattr(settings, "path")]
         for path in dict.fromkeys(paths):
             findings.has_images(key, path)
-        _preview_images(config, generator, key, findings)
+        if findings.is_local:
+            _preview_images(config, generator, key, findings)
         if kind.MODEL:
             _check_diffusers(key, {settings.model for settings in all_settings}, findings)
 
 
 def _preview_images(config: Config, generator: Generator, key: str, findings: Findings) -> None:
     """Note which images a generator lacks for the prompts that an earlier run has listed."""
+    from compclip.core.artifacts.parquet import read_table
+
     preview = load_kind(generator.kind).preview
     for composition in config.compositions:
         prompts = config.data_folder / composition / "prompts.parquet"
@@ -346,7 +358,7 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
     if compun.compounds:
-        findings.exists("compun.compounds.file", compun.compounds.file)
+        findings.exists("compun.compounds.file", users_or_shipped(compun.compounds.file))
         findings.exists("compun.compounds.images", compun.compounds.images, "folder")
     findings.exists("compun.captions", compun.captions)
     findings.exists("compun.descriptions", compun.descriptions)
@@ -354,38 +366,44 @@ def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
         findings.exists("compun.human.answers", path)
 
 
-def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
-    """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has
-    checked before.
-    """
-    if UNDER_RUN in os.environ:
+def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
+    """Have Snakemake check its config before its first job, unless ``make run`` has checked it."""
+    if not workflow.is_main_process:
         return
+    is_checked = UNDER_RUN in os.environ
+    # Snakemake calls no hooks in a dry run.
+    if workflow.output_settings.dryrun:
+        if not is_checked:
+            errors = check_config(load_config(values), is_local=False).errors
+            _warn(errors, "before its first job, a run stops at this")
+        return
+    # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
+    # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
+    # reason, no other job runs, whatever else has changed.
+    others = workflow._onstart
+
+    def check(log_file: str) -> None:
+        if not is_checked:
+            check_jobs(workflow, values)
+        check_versions(workflow)
+        others(log_file)
+
+    workflow._onstart = check
+
+
+def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
+    """Raise WorkflowError for what jobs would miss; with targets, which may need only a part of the
+    run, warn.
+    """
     is_local = workflow.local_exec and not workflow.deployment_settings.deployment_method
-    runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
-    errors: list[str] = []
-    for prefix, run in runs.items():
-        findings = check_config(load_config(run), is_local)
-        errors += [f"{prefix}{error}" for error in findings.errors]
-    # Targets may need only a part of the run.
+    if is_local and find_spec("pandas") is None:
+        raise WorkflowError(
+            f"no packages for steps are installed; add --use-conda, or use `{run_command()}`"
+        )
+    errors = check_config(load_config(values), is_local).errors
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
-    _warn_of_unneeded(errors)
-
-
-def check_writable(folder: Path) -> None:
-    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
-    folder above.
-    """
-    candidates = [folder.absolute(), *folder.absolute().parents]
-    existing = next(path for path in candidates if path.exists())
-    try:
-        # Permissions alone do not tell: the disk may be full, or mounted read-only.
-        tempfile.TemporaryFile(dir=existing).close()
-    except OSError as error:
-        reason = (error.strerror or "").lower()
-        raise UserError(
-            f"{folder}: not writable ({reason}); fix its permissions or choose another folder"
-        ) from error
+    _warn(errors, IGNORED)
 
 
 def check_own(folder: Path) -> None:
@@ -397,40 +415,35 @@ def check_own(folder: Path) -> None:
     require(not names, folder, fault, "choose an empty or a new folder")
 
 
-def _warn_of_unneeded(errors: list[str]) -> None:
-    """Log errors as warnings, because the part of a run that targets name may not need what is
-    missing.
-    """
+def _warn(errors: list[str], consequence: str) -> None:
     for error in errors:
-        log.warning("warning: %s (ignored, because targets are given)", error)
+        log.warning("warning: %s (%s)", error, consequence)
 
 
 def report_findings(path: Path, is_local: bool = True, has_targets: bool = False) -> None:
     """Log what a config file's run downloads; raises UserError with a line for each error, with
     targets only warns.
     """
-    errors: list[str] = []
-    for name, config in runs_of(path).items():
-        findings = check_config(config, is_local)
-        prefix = f"{path}: runs.{name}" if name else str(path)
-        if findings.downloads:
-            log.info("%s: the run downloads %s", prefix, ", ".join(findings.downloads))
-        for note in findings.notes:
-            log.warning("warning: %s: %s", prefix, note)
-        errors += [f"{prefix}: {error}" for error in findings.errors]
+    findings = check_config(read_config(path), is_local)
+    if findings.downloads:
+        log.info("%s: the run downloads %s", path, ", ".join(findings.downloads))
+    for note in findings.notes:
+        log.warning("warning: %s: %s", path, note)
+    errors = [f"{path}: {error}" for error in findings.errors]
     if errors and not has_targets:
         # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))
-    _warn_of_unneeded(errors)
+    _warn(errors, IGNORED)
 
 
 def main(command: Check) -> None:
     report_findings(command.config)
     log.info(
-        "%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config
+        "%s: no problems found; `%s` starts the run",
+        command.config,
+        run_command(config=command.config),
     )
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
     cli.run(main)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -41,6 +41,9 @@ from compclip.report.config import ReportConfig
 from compclip.score.config import ScoreConfig
 from compclip.specs.config import SpecsConfig
 from compclip.split.config import SplitConfig
+from compclip.text.lexicon import SHARED
+from workflow_scripts.places import WORKFLOW_ROOT, shipped
+from workflow_scripts.root import workflow_version
 
 # The longest mapping that an error message shows, in characters.
 MAX_SHOWN = 100
@@ -64,9 +67,6 @@ NOT_INHERITED = {"results", "release"}
 WITH_INPUTS = {"pairs", "judge", "specs", "compun", "human"}
 FREE_TEXTS: dict[str, Any] = {"human": {"consent"}, "compun": {"human": {"consent"}}}
 WILDCARD = re.compile(r"\{\s*\w+\s*[,}]")
-# the name of one of several runs, which is the prefix of its rules
-RUN_NAME = r"^[a-z][a-z0-9_]*$"
-NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
 # a file or an address; Snakemake puts it into a command line
 CONTAINER = r"^[\w./@+=,:~ -]+$"
 # Keys of earlier versions, with their present names, and the present names of their values.
@@ -78,7 +78,10 @@ RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "split.heldout.prefer": ("split.heldout.prefer_swappable", {"any": False, "swappable": True}),
     "split.violations": ("split.on_violation", {"refuse": "error", "count": "warn"}),
 }
-RunName = Annotated[str, Field(pattern=RUN_NAME)]
+# Keys of earlier versions without a successor, with what to do instead.
+REMOVED = {
+    "runs": "write a Snakefile that imports the workflow once for each data set (docs/captions.md)"
+}
 
 
 class SeedsConfig(Section):
@@ -97,8 +100,11 @@ class Config(Section):
     base: str | None = Field(
         None,
         min_length=1,
-        description="another config, by its path here or in the checkout, which this one is laid "
-        "over: it says only what differs; results and release of the base do not count",
+        description="the config that this one is laid over, beside it, in the working folder or in "
+        "the checkout; its results and release do not count",
+    )
+    version: str | None = Field(
+        None, description="the version of compclip that the run needs; another one is refused"
     )
     seed: Seed
     # Validated also if absent, so that its seeds are completed.
@@ -126,11 +132,6 @@ class Config(Section):
     specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
     compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: no study with people")
-    runs: dict[RunName, str | dict[str, Any]] | None = Field(
-        None,
-        min_length=1,
-        description="several runs in one: a config file, or its content, for each name",
-    )
 
     @property
     def judges(self) -> list[str]:
@@ -191,6 +192,16 @@ class Config(Section):
         has_images = getattr(settings, "images", ...) is not None
         return has_images and bool(self.generate.generators)
 
+    @field_validator("version")
+    @classmethod
+    def _this(cls, version: str | None) -> str | None:
+        present = workflow_version()
+        if version not in (None, present):
+            raise ValueError(
+                f"this is compclip {present}; pip install compclip=={version}, or remove this line"
+            )
+        return version
+
     @field_validator("seeds")
     @classmethod
     def _complete(cls, seeds: SeedsConfig, info: ValidationInfo) -> SeedsConfig:
@@ -200,8 +211,8 @@ class Config(Section):
     @field_validator("results", "cache", mode="before")
     @classmethod
     def _local(cls, folder: object) -> object:
-        """Return the normalized folder; refuse one that contains the checkout, or whose name would
-        be misread.
+        """Return the normalized folder; refuse one that contains the workflow or the working
+        folder, or whose name would be misread.
         """
         if "://" in str(folder):
             raise ValueError(
@@ -210,8 +221,9 @@ class Config(Section):
         # The field's own type reports what is not a text.
         if not isinstance(folder, str) or not folder:
             return folder
-        if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
-            raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
+        for other in (WORKFLOW_ROOT, Path.cwd()):
+            if other.is_relative_to(os.path.realpath(folder)):
+                raise ValueError(f"contains {other}; choose a folder such as results/x")
         # Unusual characters, and names that begin with "-", which look like options.
         misread = re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder)
         if misread:
@@ -228,8 +240,8 @@ class Config(Section):
         """
         # Absent if ``results`` itself is faulty.
         results = info.data.get("results", "results")
-        real_results = (ROOT / results).resolve()
-        real_cache = (ROOT / cache).resolve()
+        real_results = Path(results).resolve()
+        real_cache = cache.resolve()
         if real_cache.is_relative_to(real_results) or real_results.is_relative_to(real_cache):
             raise ValueError(f"overlaps with results ({results}); choose another folder")
         return cache
@@ -237,8 +249,15 @@ class Config(Section):
     @field_validator("compositions")
     @classmethod
     def _known(cls, names: list[str]) -> list[str]:
-        files = (ROOT / "lexicons" / "adjectives").glob("*.yaml")
-        lexicons = sorted(path.stem for path in files)
+        folder = "lexicons/adjectives"
+        for name in SHARED:
+            # Some steps of the library read these by their names.
+            if folder != shipped(folder) and Path(folder, f"{name}.yaml").exists():
+                raise ValueError(
+                    f"{folder}/{name}.yaml: has the name of a lexicon of compclip; rename it"
+                )
+        files = [*Path(folder).glob("*.yaml"), *Path(shipped(folder)).glob("*.yaml")]
+        lexicons = sorted({path.stem for path in files})
         for name in names:
             # The name is a part of paths and a wildcard of rules.
             if not re.fullmatch(NAME, name):
@@ -255,11 +274,9 @@ class Config(Section):
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
         """Check that the sections are consistent."""
-        # With several runs, these sections are only a base; the config of each run is checked.
-        if not self.runs:
-            self._check_names()
-            self._check_source()
-            self._check_inputs()
+        self._check_names()
+        self._check_source()
+        self._check_inputs()
         return self
 
     def _check_names(self) -> None:
@@ -381,10 +398,8 @@ def _fault_message(fault: ErrorDetails) -> str:
     value = fault["input"]
     if kind == "list_type" and isinstance(value, str | int | float):
         return f"expected a list; write [{value}]"
-    if kind == "string_pattern_mismatch":
-        for pattern, rule in NAME_RULES.items():
-            if fault["ctx"]["pattern"].startswith(pattern):
-                return f"a name has {rule}; rename it"
+    if kind == "string_pattern_mismatch" and fault["ctx"]["pattern"].startswith(NAME):
+        return f"a name has {NAME_RULE}; rename it"
     # pydantic's own message, without what readers of a config need not know
     return fault["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
 
@@ -404,13 +419,11 @@ def _describe_fault(fault: ErrorDetails) -> str:
     message = _fault_message(fault)
     if fault["type"] == "extra_forbidden" and key in RENAMED:
         return _describe_renamed(key, fault["input"])
+    if fault["type"] == "extra_forbidden" and key in REMOVED:
+        return f"{key}: removed; {REMOVED[key]}"
     if fault["type"] == "extra_forbidden":
         allowed = _allowed(location[:-1])
         return f"{key}: unknown key; {nearest(location[-1], allowed)}allowed: {', '.join(allowed)}"
-    # The third word is a branch of the union of a file and a content, which hides both.
-    if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
-        key = ".".join(map(str, location[:2]))
-        message = "expected the file of a config or its content"
     if not key:  # of the whole config
         return message
     value = repr(fault["input"])
@@ -422,30 +435,27 @@ def _describe_fault(fault: ErrorDetails) -> str:
     return f"{key}: {message}, got {value}"
 
 
-def load_config(values: dict[str, Any], prefix: str = "config") -> Config:
-    """Check a config and those of its runs; UserError names ``prefix``, the first faulty key, and
-    what is allowed.
+def load_config(values: dict[str, Any], prefix: str = "config", file: Path | None = None) -> Config:
+    """Check a config, which may be that of a ``file``; UserError names ``prefix``, the first faulty
+    key, and what is allowed.
     """
-    require(
-        not any(brace in str(ROOT) for brace in "{}"),
-        ROOT,
-        "braces in the checkout's folder are wildcards for Snakemake",
-        "rename it",
-    )
+    for root in (ROOT, WORKFLOW_ROOT):
+        require(
+            not any(brace in str(root) for brace in "{}"),
+            root,
+            "braces in the checkout's folder are wildcards for Snakemake",
+            "rename it",
+        )
     base = values.get("base")
-    values = with_base(values, prefix)
+    values = with_base(values, prefix, (file,) if file else ())
     if base:
         prefix = f"{prefix} (base {base})"
     try:
-        config = Config.model_validate(values)
+        return Config.model_validate(values)
     except ValidationError as error:
         # several lines, each with its own prefix
         faults = [f"{prefix}: {fault}" for fault in _describe(error)]
         raise UserError("\nerror: ".join(faults)) from None
-    runs = run_values(values, prefix)
-    for name, run in runs.items():
-        load_config(run, f"{prefix}: runs.{name}")
-    return config
 
 
 def read_values(path: Path) -> dict[str, Any]:
@@ -472,15 +482,7 @@ def read_values(path: Path) -> dict[str, Any]:
 
 def read_config(path: Path) -> Config:
     """Return the checked config of a file."""
-    return load_config(read_values(path), prefix=str(path))
-
-
-def runs_of(path: Path) -> dict[str, Config]:
-    """Return the checked configs of a config file: of its runs by name, or the only one by ""."""
-    # As a whole first, so that errors name the run.
-    config = read_config(path)
-    runs = run_values(read_values(path))
-    return {name: load_config(values) for name, values in runs.items()} or {"": config}
+    return load_config(read_values(path), str(path), path)
 
 
 def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -496,7 +498,7 @@ def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_base(
-    values: dict[str, Any], prefix: str = "config", within: tuple[str, ...] = ()
+    values: dict[str, Any], prefix: str = "config", within: tuple[Path, ...] = ()
 ) -> dict[str, Any]:
     """Return the values laid over those of their ``base``, which may have a base itself.
 
@@ -505,7 +507,7 @@ def with_base(
     Args:
         values: content of a config.
         prefix: of errors.
-        within: configs whose base this is, to find a circle.
+        within: the files of this config and of those whose base it is, as far as they are known.
 
     Raises:
         UserError: there is no such config, or it is its own base.
@@ -515,45 +517,28 @@ def with_base(
     if not isinstance(base, str) or not base:
         return values
     key = f"{prefix}: base"
-    require(base not in within, key, f"{base} is its own base", "name another config")
-    # Presets name a config of the checkout, wherever they are used.
-    path = Path(base) if Path(base).exists() else ROOT / base
+    path = _find_base(base, key, within)
     try:
         read = read_values(path)
     except UserError as error:
         raise UserError(f"{key}: {error}") from error
-    base_values = with_base(read, str(path), (*within, base))
+    base_values = with_base(read, str(path), (*within, path))
     inherited = {name: value for name, value in base_values.items() if name not in NOT_INHERITED}
     return overlay(inherited, {name: value for name, value in values.items() if name != "base"})
 
 
-def run_values(values: dict[str, Any], prefix: str = "config") -> dict[str, dict[str, Any]]:
-    """Return the values of each of the ``runs``, by name: its own, laid over the other top-level
-    keys.
-
-    A run without a results folder gets one inside the common folder.
-
-    Raises:
-        UserError: a run has runs itself, or two runs write to the same folder.
-    """
-    values = with_base(values, prefix)
-    shared = {key: value for key, value in values.items() if key != "runs"}
-    common_results = shared.get("results", Config.model_fields["results"].default)
-    # Two names of a folder, such as a link and its target, are one folder.
-    owners = {os.path.realpath(str(common_results)): "all runs"}
-    runs: dict[str, dict[str, Any]] = {}
-    for name, content in (values.get("runs") or {}).items():
-        key = f"{prefix}: runs.{name}"
-        # A run is a config file or its content.
-        run = read_values(Path(content)) if isinstance(content, str) else content
-        # First over its base, so that this counts like the run's own keys.
-        run = with_base(run, key)
-        if run.get("runs"):
-            raise UserError(f"{key}: contains runs itself; list them in the top config instead")
-        runs[name] = overlay({**shared, "results": f"{common_results}/{name}"}, run)
-        results = runs[name]["results"]
-        folder = os.path.realpath(str(results))
-        fault = f"{results} is the folder of {owners.get(folder)}"
-        require(folder not in owners, f"{key}.results", fault, "choose another folder")
-        owners[folder] = f"runs.{name}"
-    return runs
+def _find_base(base: str, key: str, within: tuple[Path, ...]) -> Path:
+    """Return the file of a base: beside its config, in the working folder or with the workflow."""
+    folders = [Path(), WORKFLOW_ROOT]
+    if within:
+        config = within[-1]
+        # A preset means a config that comes with it, wherever it is used.
+        if WORKFLOW_ROOT in config.resolve().parents:
+            folders.reverse()
+        folders.insert(0, config.parent)
+    existing = [folder / base for folder in folders if (folder / base).exists()]
+    # The working folder's config.yaml may be laid over the one that comes with the workflow.
+    seen = {file.resolve() for file in within}
+    others = [path for path in existing if path.resolve() not in seen]
+    require(others or not existing, key, f"{base} is its own base", "name another config")
+    return others[0] if others else Path(base)

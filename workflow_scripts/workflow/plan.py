@@ -4,9 +4,7 @@
 Snakemake.
 """
 
-from typing import Any
-
-from workflow_scripts.workflow.config import Config, load_config, run_values
+from workflow_scripts.workflow.config import Config
 from workflow_scripts.workflow.plan_base import BasePlan
 from workflow_scripts.workflow.plan_options import CompunPlan, HumanPlan, SpecsPlan
 from workflow_scripts.workflow.plan_stages import (
@@ -111,8 +109,3 @@ class RunPlan(BasePlan):
             if self.human:
                 files += self.of_compositions(*self.human.outputs)
         return files
-
-
-def plans_of_runs(values: dict[str, Any]) -> dict[str, RunPlan]:
-    """Return the plan of each run of a config with several ``runs``, by name."""
-    return {name: RunPlan(load_config(run)) for name, run in run_values(values).items()}

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from compclip.core.identity.code import ROOT
 from compclip.core.identity.fingerprint import fingerprint
 from compclip.core.settings.section import COMPOSITION_FIELD
 from compclip.generate.generator import load_kind
 from compclip.judge.config import Training
-from compclip.text.lexicon import SHARED, lexicons_of
 from workflow_scripts.layout import Layout
+from workflow_scripts.places import adjective_lexicons, lexicon_file, shipped
 from workflow_scripts.workflow.config import Config
 from workflow_scripts.workflow.rule_values import (
     ByWildcards,
@@ -82,12 +81,12 @@ class BasePlan:
             inputs[name] = f"{self.data}/{name}.parquet"
         for name, ending in COMPOSITION_FILES.items():
             inputs[name] = f"{self.in_composition}/{name}.{ending}"
-        inputs["adjectives"] = f"lexicons/adjectives/{COMPOSITION_FIELD}.yaml"
+        inputs["adjectives"] = self.composition_lexicon
         # Without a lexicon, any noun counts.
         nouns = self.config.pairs.nouns
-        inputs["nouns"] = f"lexicons/nouns/{nouns}.yaml" if nouns else []
+        inputs["nouns"] = lexicon_file("nouns", nouns) if nouns else []
         # Compounds that count as one noun.
-        inputs["compounds"] = "lexicons/compounds/common.yaml"
+        inputs["compounds"] = shipped("lexicons/compounds/common.yaml")
         return inputs
 
     # Inputs
@@ -137,20 +136,15 @@ class BasePlan:
         """Return the summary of the pairs of a composition, with the forms of nouns."""
         return self.pairs_table(wildcards).removesuffix("parquet") + "json"
 
-    def lexicons_read(self, composition: str) -> list[str]:
-        """Return the adjective lexicons with which a composition's captions are read; of "", the
-        shared ones.
-        """
-        names = list(SHARED)
-        if composition:
-            names = lexicons_of(composition, ROOT / "lexicons" / "adjectives")
-        return [f"lexicons/adjectives/{name}.yaml" for name in names]
+    def composition_lexicon(self, wildcards: Wildcards) -> str:
+        """Return the adjective lexicon of a composition."""
+        return lexicon_file("adjectives", wildcards.composition)
 
     def lexicons_of_pairs(self, wildcards: Wildcards) -> list[str]:
         """Return the adjective lexicons of a table of pairs, whose folder ``own`` is "" for shared
         pairs.
         """
-        return self.lexicons_read(wildcards.own.rstrip("/"))
+        return adjective_lexicons(wildcards.own.rstrip("/"))
 
     def manifests(self, generators: Iterable[str]) -> list[str]:
         """Return the manifests of these generators for a composition."""

@@ -7,7 +7,8 @@ from compclip.clip.config import ModelConfig
 from compclip.compun.config import TRAININGS, CompunConfig
 from compclip.human.config import HumanConfig, Sampling
 from compclip.specs.config import SpecsConfig
-from workflow_scripts.workflow.rule_values import section
+from workflow_scripts.places import users_or_shipped
+from workflow_scripts.workflow.rule_values import section, with_shipped_table
 
 
 class LongCaptionFiles(NamedTuple):
@@ -32,8 +33,10 @@ class SpecsPlan:
         self.folder = f"{results}/{dataset}/specs/{{seed}}"
         self.figure = f"{results}/figures/{dataset}_specs_measures.svg"
         self.long_captions = self._long_captions(f"{results}/{dataset}/images")
-        self.model = section(config.base, ModelConfig)
-        self.model_files = config.base.files()  # the user's, which decide the initial weights
+        base = with_shipped_table(config.base)
+        self.model = section(base, ModelConfig)
+        # Those that decide the initial weights.
+        self.model_files = base.files()
         # The measures of all seeds, and the judges of the first, which the pages show.
         folders = [self.folder.format(seed=seed) for seed in config.seeds]
         self.intrinsic = [f"{folder}/intrinsic.json" for folder in folders]
@@ -97,7 +100,7 @@ class CompunPlan:
         self.images = f"{drawn}/images"
         self.users_compounds: list[str] = []
         if config.compounds:
-            self.listed = config.compounds.file
+            self.listed = users_or_shipped(config.compounds.file)
             self.images = config.compounds.images
             self.users_compounds = [self.listed, self.images]
 

@@ -10,8 +10,9 @@ from compclip.judge.config import Training
 from compclip.score.config import Fid, Scoring
 from compclip.split.config import DrawConfig
 from compclip.text.lexicon import SHARED
+from workflow_scripts.places import adjective_lexicons
 from workflow_scripts.workflow.plan_base import COMPOSITION_FILES, BasePlan
-from workflow_scripts.workflow.rule_values import Wildcards, gpus, section
+from workflow_scripts.workflow.rule_values import Wildcards, gpus, section, with_shipped_table
 
 # Sections of the config that a score or a divergence depends on.
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
@@ -50,7 +51,7 @@ class PairsPlan:
         folders = [layout.read for layout in run.layouts.values()]
         self.of_compositions = [str(folder / "pairs.parquet") for folder in folders]
         self.tables = list(dict.fromkeys(self.of_compositions))
-        self.lexicons = [run.lexicons_read(composition) for composition in run.compositions]
+        self.lexicons = [adjective_lexicons(composition) for composition in run.compositions]
         self.all_lexicons = sorted(set().union(*self.lexicons))
 
 
@@ -117,7 +118,8 @@ class JudgePlan:
 
     def _config(self, wildcards: Wildcards) -> Training:
         # In the path of the weights, {composition} is replaced. A shared judge has no composition.
-        return self._run.config.judge.of(wildcards.get("composition", ""))
+        config = self._run.config.judge.of(wildcards.get("composition", ""))
+        return with_shipped_table(config)
 
     def files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's files that decide the initial weights."""

@@ -1,11 +1,13 @@
 """Values of inputs, params and resources of rules that do not depend on the config."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from compclip.clip.config import ModelConfig
 from compclip.core.identity.code import ROOT, code_hash
+from workflow_scripts.places import packaged, users_or_shipped
 
 
 class Wildcards(Protocol):
@@ -24,6 +26,7 @@ class Wildcards(Protocol):
 ByWildcards = Callable[[Wildcards], Any]
 ByInput = Callable[[Wildcards, Any], Any]
 ByAttempt = Callable[[Wildcards, int], int]
+Model = TypeVar("Model", bound=ModelConfig)
 
 
 def code(script: str, *modules: str) -> str:
@@ -31,6 +34,16 @@ def code(script: str, *modules: str) -> str:
     result.
     """
     return code_hash(f"workflow_scripts.{script}", *modules)
+
+
+def with_shipped_table(config: Model) -> Model:
+    """Return the settings of a model with the path of a rename table that comes with the
+    workflow.
+    """
+    if config.tower is None or config.tower.rename is None:
+        return config
+    table = users_or_shipped(config.tower.rename)
+    return config.model_copy(update={"tower": config.tower.model_copy(update={"rename": table})})
 
 
 def section(model: BaseModel, kind: type[BaseModel] | None = None) -> dict[str, Any]:
@@ -85,4 +98,9 @@ def page_templates(*stages: str) -> list[str]:
     """Return the templates of these stages, and those that all pages share."""
     folders = [ROOT / "compclip" / stage / "templates" for stage in ("plot", *stages)]
     files = [file for folder in folders for file in folder.iterdir()]
-    return sorted(str(file.relative_to(ROOT)) for file in files)
+    return sorted(packaged(str(file.relative_to(ROOT))) for file in files)
+
+
+def caption(name: str) -> str:
+    """Return the text that Snakemake's own report shows beside an output."""
+    return str(ROOT / "compclip" / "report" / "captions" / f"{name}.rst")

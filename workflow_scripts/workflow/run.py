@@ -1,7 +1,7 @@
-"""Run the workflow for a config and print its table (``make run``).
+"""Run the workflow for a config and print its table: ``compclip run``, which ``make run`` calls.
 
-Only one run at a time is possible in a checkout: a second one is refused while the first one's
-Snakemake locks exist.
+The working folder holds the results, the cache and Snakemake's state. Only one run at a time is
+possible in it: a second one is refused while the first one's Snakemake locks exist.
 """
 
 import os
@@ -18,14 +18,18 @@ from pydantic_settings import CliPositionalArg
 
 from compclip.core.errors import require
 from compclip.core.identity import digests
-from compclip.core.identity.code import ROOT
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command, Terminated
-from workflow_scripts.workflow.check import check_writable, report_findings
-from workflow_scripts.workflow.config import read_config, runs_of
-from workflow_scripts.workflow.screen import LOCKED, UNLOCK
+from workflow_scripts.places import check_writable
+from workflow_scripts.root import WORKFLOW_ROOT, run_command
+from workflow_scripts.workflow.check import report_findings
+from workflow_scripts.workflow.config import read_config
+from workflow_scripts.workflow.screen import LOCKED, how_to_unlock
 
-STATE = ROOT / ".snakemake"
+# Snakemake's state, in the working folder.
+STATE = Path(".snakemake")
+# Snakemake of this environment, which need not be activated; -P: without the user's modules.
+SNAKEMAKE = [sys.executable, "-P", "-m", "snakemake", "--snakefile", f"{WORKFLOW_ROOT}/Snakefile"]
 # The folder of the package of Snakemake's logger plugin, screen.py.
 PLUGINS = Path(__file__).with_name("plugins")
 # The part of table.md for the screen.
@@ -51,11 +55,15 @@ class Run(Command):
     )
 
 
+class Unlock(Command):
+    """Remove the lock that a killed run left in the working folder."""
+
+
 def check_alone() -> None:
-    """Raise UserError if Snakemake's locks show another run in this checkout, possibly a killed
+    """Raise UserError if Snakemake's locks show another run in this folder, possibly a killed
     one.
     """
-    require(not any(STATE.glob("locks/*")), STATE, LOCKED, UNLOCK)
+    require(not any(STATE.glob("locks/*")), STATE.absolute(), LOCKED, how_to_unlock())
 
 
 def stop(pid: int) -> None:
@@ -78,7 +86,7 @@ def run_snakemake(command: list[str]) -> None:
     killed.
     """
     # Snakemake finds its logger plugins on the path, by the names of their packages.
-    python_path = filter(None, [str(PLUGINS), str(ROOT), os.environ.get("PYTHONPATH")])
+    python_path = filter(None, [str(PLUGINS), str(WORKFLOW_ROOT), os.environ.get("PYTHONPATH")])
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(python_path),
@@ -86,7 +94,7 @@ def run_snakemake(command: list[str]) -> None:
     }
     command = [*command, "--logger", "compclip"]
     interruption: KeyboardInterrupt | None = None
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as snakemake:
+    with subprocess.Popen(command, env=environment) as snakemake:
         # Even after an interruption, Snakemake's own end is waited for.
         code = None
         while code is None:
@@ -107,7 +115,7 @@ def run_snakemake(command: list[str]) -> None:
         code >= 0,
         "Snakemake",
         f"killed (signal {-code})",
-        "`make unlock`, then run again to resume",
+        f"`{run_command('unlock')}`, then run again to resume",
     )
     if code:
         sys.exit(1)  # the errors are on the screen already
@@ -126,30 +134,40 @@ def headlines(table: Path) -> str:
     return "\n".join(lines)
 
 
-def print_results(folders: list[str]) -> None:
-    """Print the headlines of results folders, after checking their tables, and the paths of pages,
+def print_results(folder: str) -> None:
+    """Print the headlines of a results folder, after checking its tables, and the paths of pages,
     tables and log.
     """
     files: list[tuple[str, Path]] = []
-    for folder in folders:
-        for name, page_name in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
-            table = Path(folder, f"{name}.md")
-            page = Path(folder, f"{page_name}.html")
-            # The common table comes first and contains the tables of the runs.
-            is_repeated = name == "table" and folder != folders[0]
-            if table.is_file() and not is_repeated:
-                print(headlines(table))
-            files += [("page", page), ("table", table)]
+    for name, page_name in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
+        table = Path(folder, f"{name}.md")
+        page = Path(folder, f"{page_name}.html")
+        if table.is_file():
+            print(headlines(table))
+        files += [("page", page), ("table", table)]
     # Not every config makes every page.
     files = [(kind, path) for kind, path in files if path.is_file()]
     # The names of Snakemake's logs begin with the time.
     logs = sorted(STATE.glob("log/*.log"))
-    files += [("log", path.relative_to(ROOT)) for path in logs[-1:]]
+    files += [("log", path) for path in logs[-1:]]
     for kind, path in files:
         print(f"{kind + ':':6} {path}")
 
 
+def unlock(command: Unlock) -> None:
+    locks = list(STATE.glob("locks/*"))
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+    cli.log.info("%s: %d locks removed", STATE.absolute(), len(locks))
+
+
+def make_release(command: Run) -> None:
+    """Run the workflow up to the release."""
+    main(command.model_copy(update={"snakemake": [*command.snakemake, "make_release"]}))
+
+
 def main(command: Run) -> None:
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     config = read_config(command.config)
     check_alone()
     # Before Snakemake starts, so that the error is one line.
@@ -161,13 +179,9 @@ def main(command: Run) -> None:
     report_findings(command.config, is_local, has_targets)
     options = ["--cores", str(command.cores), "--configfile", str(command.config)]
     # Targets first, because --configfile would read a file name after it as another config.
-    run_snakemake(["snakemake", *command.snakemake, *options])
-    runs = runs_of(command.config)
-    run_folders = [run.results for name, run in runs.items() if name]
-    print_results([config.results, *run_folders])
+    run_snakemake([*SNAKEMAKE, *command.snakemake, *options])
+    print_results(config.results)
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     cli.run(main)

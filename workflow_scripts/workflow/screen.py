@@ -1,4 +1,4 @@
-"""The screen of ``make run``, as Snakemake's logger plugin ``compclip``; the full log is in
+"""The screen of ``compclip run``, as Snakemake's logger plugin ``compclip``; the full log is in
 ``.snakemake/log``.
 """
 
@@ -16,8 +16,8 @@ from datetime import timedelta
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from compclip.core.identity.code import ROOT
 from compclip.core.settings.cli import last_logged
+from workflow_scripts.root import WORKFLOW_ROOT, run_command
 
 # killed by the kernel, or aborted by the C library for lack of memory
 KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
@@ -31,14 +31,15 @@ CLOCK = (
 )
 # A run that started in the same instant has locked the folder.
 LOCKED = "locked by another run of Snakemake"
-UNLOCK = "wait until it ends or, if it was killed, `make unlock` and run again"
 AT_ONCE = re.compile(r"^LockException: .*")
 # What Snakemake says after Ctrl-C and after SIGTERM.
 ENDED = re.compile("on user request|Will exit after finishing currently running jobs")
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 # The files of rules are named after stages.
 STAGES = {
-    rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())
+    rule: file.stem
+    for file in WORKFLOW_ROOT.glob("rules/*.smk")
+    for rule in RULE.findall(file.read_text())
 }
 # Seconds that a rule's job takes in the default run (others about 4), to estimate the remaining
 # work.
@@ -47,9 +48,15 @@ WORK |= dict.fromkeys(("train_judge", "train_specs", "measure_splits", "score_im
 LEFT = re.compile(r"about (\d+) s left")  # what a job's log says of the job (core/progress.py)
 
 
+def how_to_unlock() -> str:
+    """Return what to do about Snakemake's lock."""
+    unlock = run_command("unlock")
+    return f"wait until it ends or, if it was killed, `{unlock}` and run again"
+
+
 def in_own_words(error: str) -> str:
     """Return an error of Snakemake's as compclip says it."""
-    error = AT_ONCE.sub(f".snakemake: {LOCKED}; {UNLOCK}", error)
+    error = AT_ONCE.sub(f".snakemake: {LOCKED}; {how_to_unlock()}", error)
     return FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", error))
 
 

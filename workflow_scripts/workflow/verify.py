@@ -1,5 +1,5 @@
-"""Check each artifact of a run against its record and those of its inputs: what ``make verify``
-calls.
+"""Check each artifact of a run against its record and those of its inputs: ``compclip run
+verify``.
 """
 
 import os
@@ -14,13 +14,13 @@ from pydantic import Field
 
 from compclip.core.errors import UserError, require
 from compclip.core.identity import digests
-from compclip.core.identity.code import ROOT
 from compclip.core.identity.fingerprint import REREAD
 from compclip.core.progress import track
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
-from workflow_scripts.workflow.config import Config, read_config, runs_of
-from workflow_scripts.workflow.run import check_alone
+from workflow_scripts.root import run_command
+from workflow_scripts.workflow.config import Config, read_config
+from workflow_scripts.workflow.run import SNAKEMAKE, check_alone
 
 # Artifacts that the remedy names.
 MAX_NAMED = 10
@@ -78,7 +78,7 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
 def read_inputs_again(config: Path) -> None:
     """Raise UserError if files of the user have other bytes than when they were first read."""
     # Fingerprints of all of them are params of rules, which a dry run computes.
-    command = ["snakemake", "--dry-run", "--quiet", "all", "--forceall"]
+    command = [*SNAKEMAKE, "--dry-run", "--quiet", "all", "--forceall"]
     command += ["--configfile", str(config)]
     environment = {**os.environ, REREAD: "1"}
     run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
@@ -91,12 +91,11 @@ def read_inputs_again(config: Path) -> None:
 def main(command: Verify) -> None:
     if command.inputs:
         read_inputs_again(command.config)
-    # Several runs also have common results, of the config itself.
-    configs = [read_config(command.config), *runs_of(command.config).values()]
+    config = read_config(command.config)
     # A run that is going on changes artifacts and their records.
     check_alone()
-    artifacts = sorted(set().union(*map(recorded_below, configs)))
-    remedy = f"`make run CONFIG={command.config}` first"
+    artifacts = sorted(recorded_below(config))
+    remedy = f"`{run_command(config=command.config)}` first"
     require(artifacts, command.config, "not run yet", remedy)
     # A source without a record is found once for each artifact that is made from it.
     to_repeat: dict[str, Path] = {}
@@ -105,7 +104,7 @@ def main(command: Verify) -> None:
     for line in to_repeat:
         print(line)
     names = sorted({str(path) for path in to_repeat.values()})
-    run = f"python -m workflow_scripts.workflow.run --config {command.config}"
+    run = f"python -m compclip run {command.config}"
     options = shlex.join(["--forcerun", *names]) if len(names) <= MAX_NAMED else "--forceall"
     fault = f"{len(names)} of {len(artifacts)} artifacts are not as recorded"
     require(not to_repeat, command.config, fault, f"make them again: `{run} -- {options}`")
@@ -113,5 +112,4 @@ def main(command: Verify) -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
     cli.run(main)

@@ -1,5 +1,7 @@
 """Write files whole or not at all, and read and write text and JSON."""
 
+from __future__ import annotations
+
 import errno
 import glob
 import json
@@ -9,12 +11,13 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from compclip.core.errors import UserError, require
 from compclip.core.reading.documents import parse_json, require_folder, require_regular
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # full disk, full quota, file-size limit
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

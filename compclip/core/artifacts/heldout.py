@@ -1,13 +1,16 @@
 """The names of pairs, and the list of those held out."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError, require
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEW_PAIRS = 10  # fewer give wide intervals
 # Fraction, window and preference of the draw by the paper.

@@ -8,12 +8,16 @@ log lines and texts of errors.
 
 import ast
 import hashlib
-from functools import cache
+import os
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from compclip.core.identity.parsed_modules import ParsedModule, ParsedModules
+
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "compclip"
+INSIDE = ROOT / PACKAGE / "_workflow"
 # The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
@@ -25,6 +29,8 @@ UNDECISIVE = {
         "identity.code",
         "identity.digests",
         "identity.fingerprint",
+        "identity.parsed_modules",
+        "identity.version",
         "log",
         "progress",
         "settings.cli",
@@ -35,12 +41,24 @@ UNDECISIVE = {
 DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}
 
 
+_parsed_modules = ParsedModules()
+
+
+def keep_parsed(folder: Path) -> None:
+    """Keep parsed modules in ``folder``, from which later processes read them."""
+    _parsed_modules.keep_in(folder / "modules.json", Path(__file__).read_bytes())
+
+
 def module_file(module: str) -> Path | None:
-    """Return the file of a dotted name below the checkout, or None if it is not a module."""
-    path = ROOT.joinpath(*module.split("."))
-    if path.is_dir():
-        return path / "__init__.py"
-    return path.with_suffix(".py") if path.with_suffix(".py").is_file() else None
+    """Return the file of a dotted name of the project, or None if it is not a module."""
+    package, _, _ = module.partition(".")
+    # A checkout has the workflow beside the package, an installed package inside.
+    is_inside = package != PACKAGE and INSIDE.is_dir()
+    path = os.path.join(INSIDE if is_inside else ROOT, *module.split("."))
+    for file in (f"{path}/__init__.py", f"{path}.py"):
+        if os.path.isfile(file):
+            return Path(file)
+    return None
 
 
 class _Meaning(ast.NodeTransformer):
@@ -75,16 +93,34 @@ class _Meaning(ast.NodeTransformer):
         return None if is_log else self.generic_visit(node)
 
 
-def _imports(tree: ast.Module) -> set[str]:
-    """Return the project's modules that a module imports, also inside functions."""
+def _imported_names(tree: ast.Module) -> list[str]:
+    """Return what a module imports of the project's packages, also inside functions: modules, and
+    what is in them, by dotted names.
+    """
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    files = {name: module_file(name) for name in names if name.split(".")[0] in OURS}
-    return {name for name, file in files.items() if file and file.is_file()}
+    return sorted(name for name in names if name.split(".")[0] in OURS)
+
+
+def _parse_file(module: str, file: Path) -> ParsedModule:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = _imported_names(tree)
+    digest = hashlib.blake2b(
+        f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16
+    )
+    if module in DATA:
+        digest.update(_data_file(module).read_bytes())
+    return ParsedModule(digest.hexdigest(), names)
+
+
+def _data_file(module: str) -> Path:
+    # A checkout has it beside the package, an installed package inside.
+    places = (ROOT / DATA[module], INSIDE / DATA[module])
+    return next(path for path in places if path.is_file())
 
 
 @cache
@@ -93,16 +129,11 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
     file = module_file(module)
     if file is None:
         raise ModuleNotFoundError(f"{module}: no such module in the checkout")
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    imported = frozenset(_imports(tree) - UNDECISIVE)
-    digest = hashlib.blake2b(
-        f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16
-    )
-    if module in DATA:
-        # A checkout has it beside the package, an installed package inside.
-        places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
-        digest.update(next(path for path in places if path.is_file()).read_bytes())
-    return digest.digest(), imported
+    parse = partial(_parse_file, module)
+    # The index does not notice changes of other files.
+    parsed = parse(file) if module in DATA else _parsed_modules.get(file, parse)
+    imported = {name for name in parsed.names if module_file(name)}
+    return bytes.fromhex(parsed.digest), frozenset(imported - UNDECISIVE)
 
 
 @cache
@@ -117,6 +148,7 @@ def reached(*modules: str) -> frozenset[str]:
         seen |= pending
         imported = [_parse(module)[1] for module in pending]
         pending = set().union(*imported) - seen
+    _parsed_modules.save()
     return frozenset(seen)
 
 

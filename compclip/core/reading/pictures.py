@@ -18,7 +18,6 @@ from compclip.core import limits
 from compclip.core.errors import memory_for
 from compclip.core.reading import colors
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow reads more formats, some by running other programs (EPS).
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
 NamesByKind = dict[str, list[str]]  # of images or captions, by what was changed in them or is wrong

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,7 @@ def record_blocks(
         UserError: the file is missing, of another format, damaged or not UTF-8, or lacks a column.
     """
     path = Path(path)
-    if not path.exists():
-        raise UserError(no_such(path))
-    suffix = "" if path.is_dir() else path.suffix.lower()
-    is_format = path.is_dir() or suffix in FORMATS
-    formats = ", ".join(FORMATS)
-    require(is_format, path, f"unknown format {suffix!r}", f"allowed: {formats}")
-    readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
-    columns, rows = readers.get(suffix, _csv)(path, suffix)
+    columns, rows = _open_table(path)
     sources = _sources(path, columns, required, optional, known_as or {})
     _log_unused(path, columns, optional, sources)
     texts: list[list[str | None]] = []
@@ -137,6 +130,25 @@ def record_blocks(
             texts = []
             bad_rows = []
     yield pd.DataFrame(texts, columns=["where", *sources], dtype=object), bad_rows
+
+
+def _open_table(path: Path) -> Table:
+    """Return the columns and rows of a table of any format."""
+    if not path.exists():
+        raise UserError(no_such(path))
+    suffix = "" if path.is_dir() else path.suffix.lower()
+    is_format = path.is_dir() or suffix in FORMATS
+    formats = ", ".join(FORMATS)
+    require(is_format, path, f"unknown format {suffix!r}", f"allowed: {formats}")
+    readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
+    return readers.get(suffix, _csv)(path, suffix)
+
+
+def first_rows(path: str | Path, count: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the columns of a table, and its first rows that can be read, at most ``count``."""
+    columns, rows = _open_table(Path(path))
+    readable = (row for _, row in islice(rows, count) if isinstance(row, dict))
+    return columns, list(readable)
 
 
 def _sources(

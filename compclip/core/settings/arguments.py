@@ -1,17 +1,16 @@
 """Read and check the arguments of the library's public functions, each kind of argument in one
 place.
 
-A signature names the kinds (``similarity: Matrix``); ``checked`` reads each argument by its kind
-before the function runs. So NaN never reaches a comparison, and rows that do not join are an error
-that names the first. Blocks of tables (``tables.in_blocks``) were checked when the workflow read
-them, and pass.
+A signature names the kinds (``similarity: Matrix``); ``calls.checked`` reads each argument by its
+kind before the function runs. So NaN never reaches a comparison, and rows that do not join are an
+error that names the first. Blocks of tables (``tables.in_blocks``) were checked when the workflow
+read them, and pass.
 """
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial, wraps
-from typing import Annotated, Any, TypeVar, cast
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +19,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainValidator,
-    ValidationError,
     WrapValidator,
-    validate_call,
 )
 
 from compclip.core import limits
@@ -48,7 +45,6 @@ from compclip.core.tables import (
     text,
 )
 
-F = TypeVar("F", bound=Callable[..., Any])
 ENTRIES = Schema(
     {**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]}
 )
@@ -59,31 +55,6 @@ AT_ONCE = (
     1 << 24
 )  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
-
-
-def checked(function: F) -> F:
-    """Read a function's arguments by the kinds in its signature; UserError names the first that
-    cannot be read.
-    """
-    names = list(inspect.signature(function).parameters)
-    read = validate_call(config={"arbitrary_types_allowed": True})(function)
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return read(*args, **kwargs)
-        except ValidationError as error:
-            fault = error.errors()[0]
-        argument, *rows = fault["loc"]
-        name = names[argument] if isinstance(argument, int) else argument
-        row = "".join(f"{row}: " for row in rows if isinstance(row, int))
-        message = fault["msg"].removeprefix("Value error, ")
-        # Our own messages, raised as ValueErrors, contain the value.
-        if fault["type"] != "value_error":
-            message += f", got {type(fault['input']).__name__} {ascii(fault['input'])[:40]}"
-        raise UserError(f"{name}: {row}{message}")
-
-    return cast("F", call)
 
 
 def need(holds: object, fault: str) -> None:

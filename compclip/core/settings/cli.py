@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ValidationError, model_validator
-from pydantic_settings import CliApp, SettingsError
 
 from compclip.core.errors import UserError, one_line
 from compclip.core.identity import digests
@@ -161,6 +160,9 @@ def parse(declared: type[C], arguments: Sequence[str], program: str) -> C:
     Raises:
         UserError: an option has a value that the command does not take.
     """
+    # Imported here, because steps and checks of configs, which also import this module, do without.
+    from pydantic_settings import CliApp, SettingsError
+
     sys.argv[0] = program
     declared.__doc__ = inspect.cleandoc(declared.__doc__ or "")
     try:

@@ -5,15 +5,18 @@ distinct or ordinary (null). Captions never mention an ordinary shape, so a stat
 informative.
 """
 
+from __future__ import annotations
+
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar
 
 from compclip.core import seeds
+
+if TYPE_CHECKING:
+    import numpy as np
 
 T = TypeVar("T")
 

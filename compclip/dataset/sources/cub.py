@@ -10,13 +10,15 @@ a caption file belongs to the photograph of its name, else to the one with the s
 the same two numbers at its end.
 """
 
+from __future__ import annotations
+
 import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from pydantic import Field
 
 from compclip.core.errors import UserError, require
@@ -24,6 +26,9 @@ from compclip.dataset.archive import contents
 from compclip.dataset.download import FileLocation, google_drive
 from compclip.dataset.reed_captions import WHERE, ArchiveLayout, Photographs, ReedFiles, take_images
 from compclip.dataset.source import BOX, Loaded, named
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMAGES_FILE = "CUB_200_2011.tgz"
 CAPTIONS_FILE = "cvpr2016_cub.tar.gz"
@@ -63,6 +68,8 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """Read the captions of all classes, and copy the photographs that the archive contains to
     ``folder``.
     """
+    import pandas as pd
+
     files, digests = settings.obtain(cache)
     captions, undecodable = CUB_LAYOUT.read_captions(files["captions"])
     # Without photographs, there are no boxes, and no ids but those of the captions.
@@ -143,6 +150,8 @@ def _numbered(
     archive: Path, name: str, tables: Mapping[str, bytes], columns: list[str], dtype: str
 ) -> pd.DataFrame:
     """Return the values of the lines ``number value…`` of a table, by number."""
+    import pandas as pd
+
     content = io.BytesIO(tables[name])
     dtypes = {"number": "int64"} | dict.fromkeys(columns, dtype)
     try:

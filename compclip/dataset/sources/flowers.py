@@ -10,7 +10,6 @@ import io
 from pathlib import Path
 
 from pydantic import Field
-from scipy.io import loadmat
 
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
@@ -108,6 +107,8 @@ def read_flower_labels(file: Path) -> dict[str, str]:
     """Return the class of each image, by image_id; the labels are in the order of the images'
     numbers.
     """
+    from scipy.io import loadmat
+
     try:
         # from memory, because loadmat would also try other endings of the name
         content = loadmat(io.BytesIO(file.read_bytes()))

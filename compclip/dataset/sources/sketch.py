@@ -1,5 +1,7 @@
 """Birds drawn by compclip: the content of every picture is known, and no files are needed."""
 
+from __future__ import annotations
+
 import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
@@ -7,16 +9,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
 from pydantic import Field
 
 from compclip.core import seeds
 from compclip.core.progress import track
 from compclip.core.settings.section import Count, Section
 from compclip.dataset.sketch.captions import SketchCaption, caption_scene
-from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import (
     Dice,
     Scene,
@@ -26,6 +26,9 @@ from compclip.dataset.sketch.world import (
     make_world,
 )
 from compclip.dataset.source import Loaded
+
+if TYPE_CHECKING:
+    from compclip.dataset.sketch.draw import Pose
 
 TABLES = ("scenes", "facts", "pretraining")
 PARALLEL = True
@@ -77,6 +80,8 @@ def load(
     each statement of a caption: image_id, caption_id, part, kind, value, start, end (characters);
     ``pretraining`` one for each caption of a wild bird, which is not in the data set: path, text.
     """
+    import pandas as pd
+
     # The first birds: a limit gives a subset.
     birds = min(settings.images, limit or settings.images)
     world = make_world(seed, settings.species)
@@ -144,6 +149,8 @@ class Bird:
 
 def make_bird(settings: Settings, world: SketchWorld, seed: int, index: int) -> Bird:
     """Return a bird of the data set; indices beyond ``settings.images`` give further ones."""
+    from compclip.dataset.sketch.draw import draw_pose
+
     # A stream for each bird: it depends neither on the number of birds nor on the processes.
     dice = Dice(seeds.rng(seed, "sketch", "image", index))
     scene = draw_scene(world, index % settings.species, dice)
@@ -156,6 +163,8 @@ def draw_bird(
     settings: Settings, world: SketchWorld, seed: int, folder: Path, index: int
 ) -> BirdRows:
     """Draw a bird into ``folder``, and return its rows."""
+    from compclip.dataset.sketch.draw import paint_scene, png
+
     digits = len(str(settings.images - 1))
     image_id = f"{index:0{digits}d}"
     # In turns, so that any number of first birds has all species.
@@ -177,6 +186,8 @@ def draw_wild_bird(
     settings: Settings, digits: int, seed: int, folder: Path, index: int
 ) -> list[tuple[str, str]]:
     """Draw a wild bird into ``folder``; return path and text of each of its captions."""
+    from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
+
     dice = Dice(seeds.rng(seed, "sketch", "pretraining", index))
     scene = draw_wild_scene(dice)
     pose = draw_pose(dice)

@@ -9,28 +9,31 @@ id with such an ending is a path. Without a folder, the captions can still be sp
 table are not read.
 """
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from compclip.core.artifacts.disk import check_space
 from compclip.core.artifacts.files import safe_id
-from compclip.core.artifacts.parquet import blocks_of, read_frame, write_table
 from compclip.core.errors import UserError, require
+from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.reading.documents import no_such
 from compclip.core.reading.normal import tidy_id
-from compclip.core.reading.pictures import SUFFIXES
-from compclip.core.reading.records import Records, is_count, record_blocks
 from compclip.core.settings.section import Section
 from compclip.core.tables import CAPTIONS, Column, Schema, text
 from compclip.dataset.source import Loaded, named, spread_over_classes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from compclip.core.reading.records import Records
 
 TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
 # Column names in the metadata of folders of images and in common data sets.
@@ -73,6 +76,8 @@ def load(
     settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path, scratch: Path
 ) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
+    import pandas as pd
+
     table = Path(settings.file)
     # A file, because a table of millions of captions may not fit into memory.
     rows = scratch / "rows.parquet"
@@ -133,6 +138,9 @@ def spool_rows(
     Returns:
         The rows that cannot be read, and the ids with invisible characters.
     """
+    from compclip.core.artifacts.parquet import write_table
+    from compclip.core.reading.records import record_blocks
+
     known_as = KNOWN_AS | {name: (user_name,) for name, user_name in columns.items()}
     # A column that the user names must exist.
     # Each once, in order.
@@ -162,7 +170,7 @@ def _tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.fillna({"image_id": "", "caption": ""})
     rows["path"] = rows["path"].map(tidy_id, na_action="ignore")
     image_ids = rows["image_id"]
-    is_file_name = image_ids.str.lower().str.endswith(SUFFIXES)
+    is_file_name = image_ids.str.lower().str.endswith(IMAGE_SUFFIXES)
     rows["path"] = rows["path"].where(~is_file_name | rows["path"].notna(), image_ids)
     stems = image_ids.str.rsplit(".", n=1).str[0]
     rows["image_id"] = image_ids.where(~is_file_name, stems)
@@ -175,6 +183,12 @@ def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
     A row without a caption keeps its number, with an empty text. Column ``fault`` is "" for the
     rows to keep.
     """
+    import numpy as np
+    import pandas as pd
+
+    from compclip.core.artifacts.parquet import blocks_of, read_frame
+    from compclip.core.reading.records import is_count
+
     stated_numbers = read_frame(file, ["caption_id"])["caption_id"]
     # If one row has a number, all must: a counted one could repeat it.
     is_numbered = stated_numbers.notna().any()
@@ -238,6 +252,8 @@ def survey(
 
 
 def _in_table_order(blocks: list[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.concat(blocks).sort_values("row", ignore_index=True)
 
 
@@ -272,7 +288,9 @@ def find_files(
     if not folder.is_dir():
         raise UserError(no_such(folder, "folder of images"))
     present = sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()
     )
     # Ids were tidied when they were read, so the names on the disk must be, too.
     by_path = {tidy_id(path.relative_to(folder).as_posix()): path for path in present}
@@ -303,7 +321,7 @@ def find_files(
 
 def _suffix_rank(path: Path) -> int:
     """Return the rank of a file's ending, by which an image with several files chooses one."""
-    return SUFFIXES.index(path.suffix.lower())
+    return IMAGE_SUFFIXES.index(path.suffix.lower())
 
 
 def _stated_file(

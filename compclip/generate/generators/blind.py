@@ -1,12 +1,16 @@
 """Sketches of known skill: ignore the prompt."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from compclip.dataset.sketch.world import Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "ignores the prompt"
 TABLES = sketching.SKETCH_TABLES

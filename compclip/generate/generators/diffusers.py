@@ -5,16 +5,16 @@ matter if the library computes the rows of a batch independently; a swapped prom
 noise of its original. Images are cached, so a killed run resumes.
 """
 
+from __future__ import annotations
+
 import inspect
 import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
-from PIL import Image
 from pydantic import Field
 
 from compclip.core.artifacts.files import read_json
@@ -30,6 +30,9 @@ from compclip.core.seeds import derive_seed
 from compclip.core.settings.section import Count, Section
 from compclip.dataset.source import named
 from compclip.generate.generator import Context, Generated, manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Pixels = Annotated[int, Field(gt=0, le=100_000)]
 ABOUT = "a text-to-image pipeline"
@@ -247,6 +250,8 @@ def _write_images(
     requests: Sequence[Request], names: Iterable[str], folder: Path, cache: Cache
 ) -> list[str]:
     """Write the cached images to ``folder``; return the names of the black ones."""
+    from PIL import Image
+
     black = []
     for request, name in zip(requests, names, strict=True):
         # One at a time, because all images may not fit into memory.

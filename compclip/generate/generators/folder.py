@@ -10,29 +10,30 @@ prompts, of any draw. The folder is refused if more than ``MOST_EQUAL`` of the i
 image of a different text.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import Field
 
 from compclip.core.artifacts.disk import check_space
 from compclip.core.errors import UserError, require
 from compclip.core.identity.digests import sha256
 from compclip.core.identity.fingerprint import fingerprint as fingerprint_of
+from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.reading.normal import normalize, tidy_id
-from compclip.core.reading.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
-from compclip.core.reading.records import read_records
 from compclip.core.settings.section import Section
-from compclip.dataset.load_dataset import warn
 from compclip.dataset.source import named, named_differences
-from compclip.generate.generator import PROMPT_KEYS, Context, Generated
-from compclip.generate.write_manifest import MANIFEST_NAME
+from compclip.generate.generator import MANIFEST_NAME, PROMPT_KEYS, Context, Generated
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "images from a folder"
 # Fraction of images that may equal the image of a different text, for example if all are black.
@@ -94,10 +95,12 @@ def _files_by_stem(folder: Path, home: str) -> dict[str, Path]:
     images = [
         path
         for path in (folder / home).rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file()
+        if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()
     ]
-    # The last file of a name stays: the first ending in SUFFIXES takes precedence.
-    images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
+    # The last file of a name stays: the first ending in IMAGE_SUFFIXES takes precedence.
+    images.sort(
+        key=lambda path: (IMAGE_SUFFIXES.index(path.suffix.lower()), path.name), reverse=True
+    )
     return {_stem(path.relative_to(folder).as_posix()): path for path in images}
 
 
@@ -123,6 +126,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     """Copy each prompt's file, and record missing and broken ones; raises UserError if there
     are no files.
     """
+    from compclip.dataset.load_dataset import warn
+
     folder = Path(settings.path)
     names = prompts["file_name"].tolist()
     chosen, remarkable = find_images(folder, prompts)
@@ -150,6 +155,8 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
     """Return a note on missing images, "" if there are none; raises the UserErrors of a run, for a
     sample of images.
     """
+    from compclip.core.reading.pictures import BrokenImage, image_size
+
     chosen, _ = find_images(Path(settings.path), prompts)
     files = list(chosen.values())
     step = max(1, len(files) // PREVIEWED)
@@ -168,7 +175,7 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
 def _stem(name: str, *, draw: bool = True) -> str:
     """Return a tidy file name without its ending and, unless ``draw``, without its draw."""
     name = tidy_id(name)
-    stem = name.rpartition(".")[0] if name.lower().endswith(SUFFIXES) else name
+    stem = name.rpartition(".")[0] if name.lower().endswith(IMAGE_SUFFIXES) else name
     return stem if draw else re.sub(r"_\d+$", "", stem)
 
 
@@ -179,6 +186,8 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     Texts are equal if they are read alike (``normalize``). All lines of an image must have its
     text.
     """
+    from compclip.core.reading.records import read_records
+
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
     # Lines name images by any ending.
@@ -226,6 +235,8 @@ def _copy(
     """Return the path and the status of a prompt's image; add to ``differing`` what people see
     differently.
     """
+    from compclip.core.reading.pictures import BrokenImage, keep_as_shown
+
     if file is None:
         return None, "missing"
     # Named by the prompt, whatever the letters and the ending of the user's name.

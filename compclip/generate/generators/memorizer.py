@@ -2,14 +2,18 @@
 pair.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "draws the pairs of train, and something known instead of any other pair"
 TABLES = (*sketching.SKETCH_TABLES, "pairs")

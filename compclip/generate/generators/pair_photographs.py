@@ -5,11 +5,16 @@ Photographs of what swapped captions describe do not exist. These show the pair 
 the caption, so only their adjective accuracy is a reference.
 """
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from compclip.core.artifacts.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings
 from compclip.generate.generators.usual_photographs import draw_images, with_images
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "other photographs that show the pair of a swapped caption"
 SPLITS = ("test_swapped",)

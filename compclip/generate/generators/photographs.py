@@ -1,8 +1,13 @@
 """The real images of test_seen and test_unseen: an upper bound for generators."""
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from compclip.generate.generator import Context, Generated, Settings, manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "the real images of the captions"
 SPLITS = ("test_seen", "test_unseen")

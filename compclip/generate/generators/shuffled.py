@@ -1,9 +1,14 @@
 """Real images of other captions, as from a generator that draws well but ignores the prompt."""
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from compclip.core import seeds
 from compclip.generate.generator import Context, Generated, Settings, manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "real images of other captions"
 SPLITS = ("test_seen", "test_unseen")

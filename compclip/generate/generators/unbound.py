@@ -2,15 +2,17 @@
 belong.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-from scipy.optimize import linear_sum_assignment
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "draws the prompt’s adjectives, each on a part to which it does not belong"
 TABLES = sketching.SKETCH_TABLES
@@ -31,6 +33,9 @@ def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> di
     Returns:
         Value by attribute, which differs from the value stated for it.
     """
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
     right = {s.attribute: s.value for s in stated if s.kind == kind}
     values = list(right.values())
     targets = [attribute for attribute in ATTRIBUTES if attribute.endswith(f":{kind}")]

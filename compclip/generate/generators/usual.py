@@ -2,15 +2,19 @@
 pairs, too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from compclip.dataset.sketch.world import Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
 from compclip.generate.generators.memorizer import favorites
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "draws a usual adjective of the noun instead of the asked one"
 SPLITS = ("test_seen",)

@@ -7,14 +7,18 @@ frequent ones are drawn more often. Their captions do not state the prompt's own
 held-out pair, and those that state a seen one are not taken.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import chain
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from compclip.core import seeds
 from compclip.core.artifacts.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings, manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABOUT = "photographs of the noun with a usual adjective"
 TABLES = ("images", "pairs", "prompts", "variants")
@@ -49,6 +53,8 @@ def draw_images(
         accepted: pairs (adjective, noun) for each prompt.
         name: name of the random stream.
     """
+    import pandas as pd
+
     images_of = stating_images(context, split)
     drawn = []
     for row, pairs in zip(prompts.itertuples(), accepted, strict=True):
@@ -79,6 +85,8 @@ def with_images(prompts: pd.DataFrame, image_ids: pd.Series, context: Context) -
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
+    import pandas as pd
+
     key = ["split", "image_id", "caption_id"]
     # Other adjectives of the prompt's noun that its captions do not state.
     variants = context.tables["variants"]

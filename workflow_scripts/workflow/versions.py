@@ -1,0 +1,27 @@
+"""Keep artifacts of two versions of compclip apart."""
+
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_common.exceptions import WorkflowError
+
+from compclip.core.identity import digests
+
+
+def check_versions(workflow: Any) -> None:
+    """Raise WorkflowError if artifacts that this run keeps were made by other code.
+
+    Snakemake makes them again if it made them itself. Those that another working folder made, or
+    another machine, are unknown to it.
+    """
+    for job in workflow.dag.jobs:
+        code = getattr(job.params, "code", None)
+        if code is None or workflow.dag.needrun(job):
+            continue
+        for path in job.output:
+            record = digests.read_record(Path(path))
+            if record and record.code not in (None, code):
+                raise WorkflowError(
+                    f"{path}: made by another version of compclip; choose another results folder, "
+                    "or make all of it again with --forceall"
+                )
