@@ -16,6 +16,7 @@ from snakemake.logging import LoggerManager, logger
 from snakemake.settings.types import (
     ConfigSettings,
     DAGSettings,
+    DeploymentSettings,
     OutputSettings,
     ResourceSettings,
     StorageSettings,
@@ -42,6 +43,7 @@ def load_workflow(
         logger_manager=LoggerManager(logger, output_settings),
         storage_settings=StorageSettings(),
         dag_settings=DAGSettings(),
+        deployment_settings=DeploymentSettings(),
         overwrite_workdir=folder,
     )
     workflow.include(str(snakefile))

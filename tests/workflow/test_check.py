@@ -295,7 +295,9 @@ def test_a_run_with_targets_checks_and_only_warns(
     ]
 
 
-def workflow_of(dryrun: bool = False, hook: Callable[[str], None] = print) -> SimpleNamespace:
+def workflow_of(
+    dryrun: bool = False, conda: bool = False, hook: Callable[[str], None] = print
+) -> SimpleNamespace:
     """A plain Snakemake's workflow, as far as checks know it; a hook of the Snakefile that imports
     this one.
     """
@@ -303,7 +305,7 @@ def workflow_of(dryrun: bool = False, hook: Callable[[str], None] = print) -> Si
         _onstart=hook,
         dag=SimpleNamespace(jobs=[]),
         dag_settings=SimpleNamespace(targets=set()),
-        deployment_settings=SimpleNamespace(deployment_method=set()),
+        deployment_settings=SimpleNamespace(deployment_method={"conda"} if conda else set()),
         is_main_process=True,
         local_exec=True,
         output_settings=SimpleNamespace(dryrun=dryrun),
@@ -317,8 +319,12 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"results": f"{tmp_path}/bad", "pairs": {"nouns": "brids"}, **SMALL_JUDGE}
 
 
-def test_a_dry_run_warns(plain: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    check_before_jobs(workflow_of(dryrun=True), load_config(plain))
+@pytest.mark.parametrize("case", ["dryrun", "conda"])
+def test_a_config_is_checked_before_environments_are_made(
+    plain: dict[str, Any], caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    """Which a dry run does not do."""
+    check_before_jobs(workflow_of(**{case: True}), load_config(plain))
     (message,) = caplog.messages
     assert message.startswith("warning: pairs.nouns: ")
 

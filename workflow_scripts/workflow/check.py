@@ -371,12 +371,11 @@ def check_before_jobs(workflow: Any, config: Config) -> None:
     if not workflow.is_main_process:
         return
     is_checked = UNDER_RUN in os.environ
-    # Snakemake calls no hooks in a dry run.
-    if workflow.output_settings.dryrun:
-        if not is_checked:
-            errors = check_config(config, is_local=False).errors
-            _warn(errors, "before its first job, a run stops at this")
-        return
+    is_dry = workflow.output_settings.dryrun
+    # Snakemake calls no hooks in a dry run, and others only when it has made environments.
+    if not is_checked and (is_dry or workflow.deployment_settings.deployment_method):
+        errors = check_config(config, is_local=False).errors
+        _warn(errors, "before its first job, a run stops at this")
     # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
     # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
     # reason, no other job runs, whatever else has changed.
