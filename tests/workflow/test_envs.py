@@ -209,7 +209,9 @@ def test_what_is_installed_from_the_lock_requires_hashes() -> None:
         # platforms without a lock
         "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",
         "$(PIP) --group torch",
-        "../light/venv/bin/pip install '.[clip,report]'",  # as users of a release do
+        # as users of a release and of the wheel do
+        '../light/venv/bin/pip install "$(ls ../light/*.whl)[clip,report]"',
+        '../venv/bin/pip install "$(ls ../wheel/*.whl)[workflow]"',
     ]
 
 

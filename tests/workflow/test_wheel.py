@@ -15,10 +15,10 @@ from compclip.core.identity.code import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
 INSIDE = "compclip/_workflow"
-# What a run reads. Those of a run's Python, but for benchmarks and tests.
+# What a run reads.
 FOLDERS = ("envs", "lexicons", "presets", "profiles", "rules", "workflow_scripts")
 FILES = ("Snakefile", "config.yaml")
-# Every step of a run, in moments.
+# The whole chain, small.
 CONFIG = """
 base: config.yaml
 results: out
@@ -42,10 +42,16 @@ def tracked(*places: str) -> set[str]:
 
 
 def test_the_wheel_is_declared_to_have_what_a_run_reads() -> None:
-    declared = {name: f"{INSIDE}/{name}" for name in (*FOLDERS, *FILES)}
-    assert WHEEL["force-include"] == declared
-    tops = {name.partition("/")[0] for name in tracked("*.smk", "*.yaml", "*.csv")}
-    assert tops - {"benchmarks", "docs", "dvc.yaml", "tests", "compclip"} <= declared.keys()
+    carried = WHEEL["force-include"]
+    assert carried == {name: f"{INSIDE}/{name}" for name in (*FOLDERS, *FILES)}
+    # hatchling leaves out __pycache__ alone.
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for name in carried
+        for path in [ROOT / name, *(ROOT / name).rglob("*")]
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+    assert files == tracked(*carried)
 
 
 def test_without_the_extra_a_run_says_what_to_install(tmp_path: Path) -> None:
