@@ -21,7 +21,7 @@ if needs_default_config(workflow):
 
 
 CONFIG = load_checked(workflow, config, __name__)
-check_before_jobs(workflow, config)
+check_before_jobs(workflow, CONFIG)
 
 if CONFIG.container:
 

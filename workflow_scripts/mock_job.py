@@ -16,6 +16,7 @@ from snakemake.logging import LoggerManager, logger
 from snakemake.settings.types import (
     ConfigSettings,
     DAGSettings,
+    DeploymentSettings,
     OutputSettings,
     ResourceSettings,
     StorageSettings,
@@ -33,13 +34,16 @@ def load_workflow(
 ) -> Workflow:
     """Return the workflow for a config file, with paths relative to the working ``folder``."""
     # Settings as of a plain ``snakemake``.
+    output_settings = OutputSettings()
     workflow = Workflow(
         config_settings=ConfigSettings(configfiles=[Path(config)] if config else []),
         resource_settings=ResourceSettings(cores=1),
         workflow_settings=WorkflowSettings(),
-        logger_manager=LoggerManager(logger, OutputSettings()),
+        output_settings=output_settings,
+        logger_manager=LoggerManager(logger, output_settings),
         storage_settings=StorageSettings(),
         dag_settings=DAGSettings(),
+        deployment_settings=DeploymentSettings(),
         overwrite_workdir=folder,
     )
     workflow.include(str(snakefile))

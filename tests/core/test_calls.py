@@ -178,7 +178,7 @@ KNOWN = {
         "looks for a package without importing it",
     ),
     ("workflow_scripts/workflow/check.py", "importlib.util.find_spec"): (
-        5,
+        4,
         "looks for constants, and imports nothing",
     ),
     ("compclip/core/reading/documents.py", "yaml.load"): (1, "by a subclass of SafeLoader"),

@@ -150,14 +150,8 @@ print("torch" in sys.modules)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
-        check_jobs(
-            workflow,
-            {
-                "results": f"{tmp_path}/plain",
-                "pairs": {"nouns": "brids"},
-                "judge": {"model": "RN51"},
-            },
-        )
+        values = {"pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}}
+        check_jobs(workflow, load_config({"results": f"{tmp_path}/plain", **values}))
 
 
 def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
@@ -294,21 +288,24 @@ def test_a_run_with_targets_checks_and_only_warns(
 
     settings = SimpleNamespace(deployment_method=set(), targets={target})
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
-    check_jobs(workflow, values)
+    check_jobs(workflow, load_config(values))
     assert [message.split(": ")[1] for message in caplog.messages] == [
         "dataset.table.file",
         "pairs.nouns",
     ]
 
 
-def workflow_of(dryrun: bool = False, hook: Callable[[str], None] = print) -> SimpleNamespace:
+def workflow_of(
+    dryrun: bool = False, conda: bool = False, hook: Callable[[str], None] = print
+) -> SimpleNamespace:
     """A plain Snakemake's workflow, as far as checks know it; a hook of the Snakefile that imports
     this one.
     """
     return SimpleNamespace(
         _onstart=hook,
+        dag=SimpleNamespace(jobs=[]),
         dag_settings=SimpleNamespace(targets=set()),
-        deployment_settings=SimpleNamespace(deployment_method=set()),
+        deployment_settings=SimpleNamespace(deployment_method={"conda"} if conda else set()),
         is_main_process=True,
         local_exec=True,
         output_settings=SimpleNamespace(dryrun=dryrun),
@@ -322,15 +319,19 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"results": f"{tmp_path}/bad", "pairs": {"nouns": "brids"}, **SMALL_JUDGE}
 
 
-def test_a_dry_run_warns(plain: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    check_before_jobs(workflow_of(dryrun=True), plain)
+@pytest.mark.parametrize("case", ["dryrun", "conda"])
+def test_a_config_is_checked_before_environments_are_made(
+    plain: dict[str, Any], caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    """Which a dry run does not do."""
+    check_before_jobs(workflow_of(**{case: True}), load_config(plain))
     (message,) = caplog.messages
     assert message.startswith("warning: pairs.nouns: ")
 
 
 def test_a_faulty_config_stops_a_run_before_its_first_job(plain: dict[str, Any]) -> None:
     workflow = workflow_of()
-    check_before_jobs(workflow, plain)
+    check_before_jobs(workflow, load_config(plain))
     with pytest.raises(WorkflowError, match="pairs.nouns"):
         workflow._onstart("log")
 
@@ -339,7 +340,8 @@ def test_the_check_keeps_the_hook_of_an_importing_snakefile(plain: dict[str, Any
     called: list[str] = []
     workflow = workflow_of(hook=called.append)
     judge = SMALL_JUDGE["judge"] | {"trainable": ["*"]}
-    check_before_jobs(workflow, plain | {"pairs": {"nouns": "birds"}, "judge": judge})
+    sound = plain | {"pairs": {"nouns": "birds"}, "judge": judge}
+    check_before_jobs(workflow, load_config(sound))
     workflow._onstart("log")
     assert called == ["log"]
 
@@ -349,4 +351,4 @@ def test_an_environment_without_the_steps_packages_is_one_line(
 ) -> None:
     monkeypatch.setattr(check, "find_spec", lambda name: None)
     with pytest.raises(WorkflowError, match="^no packages for steps .* --use-conda"):
-        check_jobs(workflow_of(), plain)
+        check_jobs(workflow_of(), load_config(plain))

@@ -107,7 +107,7 @@ def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.Monk
 
 
 def test_each_rule_has_a_stage() -> None:
-    texts = [file.read_text() for file in (module.ROOT / "rules").glob("*.smk")]
+    texts = [file.read_text() for file in (module.WORKFLOW_ROOT / "rules").glob("*.smk")]
     rules = {rule for text in texts for rule in re.findall(r"^ *rule (\w+):", text, re.MULTILINE)}
     assert rules <= module.STAGES.keys() and module.STAGES["extract_pairs"] == "pairs"
 

