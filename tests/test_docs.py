@@ -36,6 +36,7 @@ USERS = {"captions.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]
 MODULES = {"benchmarks.speed": "benchmarks.speed.__main__"} | {
     f"compclip {name}": f"compclip.{module}" for name, (module, _) in COMMANDS.items()
 }
+MODULES["compclip init"] = "workflow_scripts.workflow.init"
 # On GitHub, ../../actions is the page of the repository's workflows.
 LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
