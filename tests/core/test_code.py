@@ -151,7 +151,7 @@ WITHOUT_FUNCTION = {"report.make_page"}
 def scripts_of_rules() -> dict[str, tuple[str, str]]:
     """Return the stage and the name of each rule's script."""
     scripts: dict[str, tuple[str, str]] = {}
-    for file in sorted((ROOT / "rules").glob("*.smk")):
+    for file in [*sorted((ROOT / "rules").glob("*.smk")), ROOT / "presets/published.smk"]:
         rule = ""
         for match in RULE.finditer(file.read_text()):
             if match["script"]:
