@@ -6,7 +6,7 @@ determines its results.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _MODULES = {
     "Scoring": "score.config",
@@ -38,12 +38,46 @@ _MODULES = {
 }
 __all__ = list(_MODULES)
 
+if TYPE_CHECKING:
+    # What type checkers and editors read; at run time, ``__getattr__`` imports a name when it is
+    # used, so that ``import compclip`` takes milliseconds.
+    from compclip.clip.model import load_judge as load_judge
+    from compclip.compun.classify import choose_compound as choose_compound
+    from compclip.core.errors import UserError as UserError
+    from compclip.divergence.divide import divide_samples as divide_samples
+    from compclip.divergence.measure import measure_divergence as measure_divergence
+    from compclip.generate.write_manifest import write_manifest as write_manifest
+    from compclip.pairs.config import Selection as Selection
+    from compclip.pairs.extract_pairs import extract_pairs as extract_pairs
+    from compclip.pairs.rank_pairs import rank_pairs as rank_pairs
+    from compclip.score.choices import adjective_accuracy as adjective_accuracy
+    from compclip.score.config import Scoring as Scoring
+    from compclip.score.score_images import score_with_judge as score_with_judge
+    from compclip.specs.loss import specs_loss as specs_loss
+    from compclip.specs.specs_score import specs_score as specs_score
+    from compclip.split.audit import audit as audit
+    from compclip.split.divide_images import divide_images as divide_images
+    from compclip.split.evaluation import evaluation_images as evaluation_images
+    from compclip.split.make_prompts import make_prompts as make_prompts
+    from compclip.split.make_splits import make_splits as make_splits
+    from compclip.split.make_variants import make_variants as make_variants
+    from compclip.split.sample_heldout import sample_heldout as sample_heldout
+    from compclip.split.swap_adjectives import swap_adjectives as swap_adjectives
+    from compclip.stats.estimates import (
+        compare_scores as compare_scores,
+    )
+    from compclip.stats.estimates import (
+        estimate_score as estimate_score,
+    )
+    from compclip.stats.r_precision import r_precision as r_precision
+    from compclip.text.lexicon import load_lexicon as load_lexicon
+else:
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -152,6 +152,24 @@ def test_the_import_loads_nothing_and_code_imports_modules() -> None:
                 assert node.attr not in compclip.__all__, file
 
 
+def test_type_checkers_see_the_names_that_load_on_first_use() -> None:
+    tree = ast.parse((ROOT / PACKAGE / "__init__.py").read_text())
+    (branch,) = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    seen = {
+        alias.asname: node.module.removeprefix(f"{PACKAGE}.")
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    assert seen == compclip._MODULES
+    # Without this file, type checkers ignore the annotations of an installed package (PEP 561).
+    assert (ROOT / PACKAGE / "py.typed").is_file()
+
+
 @pytest.mark.parametrize("name", compclip.__all__)
 def test_an_extra_has_what_its_functions_import(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
