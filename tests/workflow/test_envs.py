@@ -76,9 +76,13 @@ def imported(*targets: str) -> set[str]:
     while pending:
         seen.add(module := pending.pop())
         for statement in ast.parse(module_file(module).read_text()).body:
-            for node in (
-                () if isinstance(statement, ast.FunctionDef | ast.ClassDef) else ast.walk(statement)
-            ):
+            # Neither what functions import nor what only type checkers read.
+            is_for_types = isinstance(statement, ast.If) and (
+                ast.unparse(statement.test) == "TYPE_CHECKING"
+            )
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef) or is_for_types:
+                continue
+            for node in ast.walk(statement):
                 if isinstance(node, ast.Import):
                     names |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
