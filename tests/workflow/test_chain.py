@@ -15,7 +15,7 @@ import pytest
 import workflow_scripts.job
 from compclip.core import errors, log, progress
 from compclip.core.artifacts import disk
-from compclip.core.identity import code, digests, fingerprint
+from compclip.core.identity import code, digests, fingerprint, parsed_modules, version
 from compclip.core.identity.code import ROOT, UNDECISIVE
 from compclip.core.settings import cli
 from tests.clip.test_imports import loaded
@@ -85,9 +85,19 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_undecisive_modules_change_no_artifact(
     first_run: Project, unwatched: None, tmp_path: Path
 ) -> None:
-    covered = {
-        module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)
-    }
+    modules = (
+        cli,
+        code,
+        digests,
+        disk,
+        errors,
+        fingerprint,
+        log,
+        parsed_modules,
+        progress,
+        version,
+    )
+    covered = {module.__name__ for module in modules}
     assert covered | {"workflow_scripts.job"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
