@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from benchmarks import picture, scores
-from compclip.__main__ import COMMANDS, OF_WORKFLOW
+from compclip.__main__ import COMMANDS
 from compclip.core.identity.code import ROOT
 from workflow_scripts.workflow import reference
 from workflow_scripts.workflow.config import load_config
@@ -36,7 +36,7 @@ USERS = {"captions.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]
 MODULES = {"benchmarks.speed": "benchmarks.speed.__main__"} | {
     f"compclip {name}": f"compclip.{module}" for name, (module, _) in COMMANDS.items()
 }
-MODULES |= {f"compclip {name}": f"workflow_scripts.workflow.{name}" for name in OF_WORKFLOW}
+MODULES["compclip init"] = "workflow_scripts.workflow.init"
 # On GitHub, ../../actions is the page of the repository's workflows.
 LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
