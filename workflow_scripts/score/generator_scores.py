@@ -98,7 +98,7 @@ def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, 
 
 
 def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
-    """Yield the name and the sets of each generator, one at a time in memory."""
+    """Yield the name and the sets of each generator."""
     splits_by_generator = job.params.splits_by_generator
     prompts = inputs.tables["prompts"]
     pools = Pools(*(inputs.tables[name] for name in ("captions", "judged", "swapped")))

@@ -90,6 +90,7 @@ class Scored:
 
 
 def read_scored(job: Job) -> Scored:
+    """Read the tables of all generators and the digests of their images."""
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.made])
