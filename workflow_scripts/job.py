@@ -117,7 +117,7 @@ def _check_library() -> None:
     version = version_in(library)
     expected = workflow_version()
     fault = f"compclip {version}, but the workflow in {WORKFLOW_ROOT} is of version {expected}"
-    remedy = f"pip install compclip=={expected} here, or uninstall it"
+    remedy = "install that version here, or uninstall this one"
     require(version == expected, library, fault, remedy)
 
 

@@ -117,7 +117,7 @@ def test_a_library_elsewhere_must_have_the_version_of_the_workflow(
     assert start(use) == code
     line = (
         f"{tmp_path}: compclip 0.1, but the workflow in {ROOT} is of version "
-        f"{workflow_version()}; pip install compclip=={workflow_version()} here, or uninstall it\n"
+        f"{workflow_version()}; install that version here, or uninstall this one\n"
     )
     assert (line in capsys.readouterr().err) == bool(code)
 

@@ -407,7 +407,9 @@ def check_jobs(workflow: Any, config: Config) -> None:
 
 def check_own(folder: Path) -> None:
     """Raise UserError if a folder contains files, but none that a run has made."""
-    if not folder.is_dir() or any(folder.glob("logs")) or any(folder.glob("**/.digests")):
+    # A run that failed in its first step has made only logs; results/mine may be another run's.
+    made = ("logs", "*/logs", "*/*/logs", "**/.digests")
+    if not folder.is_dir() or any(any(folder.glob(pattern)) for pattern in made):
         return
     names = sorted(path.name for path in folder.iterdir())
     fault = f"contains {', '.join(names[:3])}, but nothing that a run has made"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from compclip.core.reading.documents import nearest
 from compclip.core.settings import cli
 from workflow_scripts.places import users_or_shipped
 
@@ -41,10 +42,18 @@ def main(name: str, arguments: Sequence[str]) -> None:
         program = f"compclip run {first}"
     else:
         module, function, program = "run", "main", "compclip run"
+        if first and not first.startswith("-") and not first.endswith(CONFIG_SUFFIXES):
+            fault = f"{first!r} is neither a part nor a config, whose name ends in .yaml"
+            remedy = f"{nearest(first, PARTS)}targets of Snakemake come after --"
+            sys.exit(f"error: compclip run: {fault}; {remedy}")
     command = getattr(import_module(f"workflow_scripts.workflow.{module}"), function)
     words = with_config_option(arguments)
+    is_help = any(word in ("--help", "-h") for word in words)
+    if function == "unlock" and not is_help:
+        words = []  # the lock is the folder's, whatever the config
     is_named = any(word.partition("=")[0] == "--config" for word in words)
-    if not is_named and function != "unlock" and not Path(DEFAULT_CONFIG).exists():
+    is_needed = function != "unlock" and not is_help
+    if is_needed and not is_named and not Path(DEFAULT_CONFIG).exists():
         fault = "no such config file here"
         remedy = "name one, such as `compclip run mine.yaml`, or write one with `compclip init`"
         sys.exit(f"error: {DEFAULT_CONFIG}: {fault}; {remedy}")

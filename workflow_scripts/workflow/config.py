@@ -198,7 +198,7 @@ class Config(Section):
         present = workflow_version()
         if version not in (None, present):
             raise ValueError(
-                f"this is compclip {present}; pip install compclip=={version}, or remove this line"
+                f"this is compclip {present}; install that version, or remove this line"
             )
         return version
 

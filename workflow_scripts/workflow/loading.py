@@ -41,6 +41,9 @@ def load_checked(workflow: Any, values: dict[str, Any], namespace: str) -> Confi
             check_writable(Path(".snakemake").absolute())
         if is_module(workflow):
             prefix = f"module {namespace}"
+            is_mapping = isinstance(values, dict)
+            remedy = 'give a mapping, such as {"base": "mine.yaml", "results": "results/mine"}'
+            require(is_mapping, prefix, f"config: expected keys and values, got {values!r}", remedy)
             require(values, prefix, "has no config", "add `config: config`, or a mapping")
         elif workflow.is_main_process:
             # The files are read again, because Snakemake keeps the last of duplicate keys.
