@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from compclip.core.identity.installation import shipped_folder
+
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
     "submit": ("release.submit", "score a model's images on a release: a submission"),
@@ -39,11 +41,7 @@ def run_workflow(name: str, arguments: list[str]) -> None:
     if find_spec("snakemake") is None:
         remedy = "pip install 'compclip[workflow]'"
         sys.exit(f"error: compclip {name}: the package snakemake is not installed; {remedy}")
-    package = Path(__file__).resolve().parent
-    # A checkout has it beside the package, an installed package inside.
-    places = (package.parent, package / "_workflow")
-    root = next(folder for folder in places if (folder / "Snakefile").is_file())
-    sys.path.insert(0, str(root))
+    sys.path.insert(0, str(shipped_folder(Path(__file__).resolve().parent)))
     import_module("workflow_scripts.workflow.commands").main(name, arguments)
 
 

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 import compclip
 from compclip.core.errors import require
 from compclip.core.identity import digests
-from compclip.core.identity.version import version_in
+from compclip.core.identity.installation import version_in
 from compclip.core.log import log
 from compclip.core.settings.cli import one_line_errors, start_logging
 from workflow_scripts.root import WORKFLOW_ROOT, workflow_version

@@ -13,6 +13,9 @@ from compclip.core.identity.code import ROOT
 from compclip.text.lexicon import SHARED, lexicons_of
 from workflow_scripts.root import WORKFLOW_ROOT
 
+# The config of a working folder, if no other is named.
+DEFAULT_CONFIG = "config.yaml"
+
 
 def shipped(path: str, root: Path = WORKFLOW_ROOT) -> str:
     """Return the path of a file that comes with the workflow, relative to ``root`` if this is the

@@ -3,11 +3,10 @@
 import os
 from pathlib import Path
 
-from compclip.core.identity.version import version_in
+from compclip.core.identity.installation import INSTALLED_AS, version_in
 
 # The folder of the Snakefile: a checkout's, or one inside an installed package.
 WORKFLOW_ROOT = Path(__file__).resolve().parents[1]
-INSTALLED_AS = "_workflow"
 
 
 def workflow_version() -> str:

@@ -28,7 +28,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
 from compclip.core.identity.code import PACKAGE, ROOT
 from compclip.core.identity.digests import sha256
-from compclip.core.identity.version import version_in
+from compclip.core.identity.installation import version_in
 from compclip.divergence.results import read_divergences
 from compclip.release.check import RELEASE_FILE, check_files, check_release
 from compclip.release.file_models import (

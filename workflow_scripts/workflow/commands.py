@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compclip.core.reading.documents import nearest
 from compclip.core.settings import cli
-from workflow_scripts.places import users_or_shipped
+from workflow_scripts.places import DEFAULT_CONFIG, users_or_shipped
 
 # Each part's module, its function there, and what it does.
 PARTS = {
@@ -22,7 +22,6 @@ USAGE = """usage: compclip run [CONFIG] [--cores N] [-- OPTIONS AND TARGETS OF S
 Runs the workflow for a config (config.yaml), in the working folder, and prints its table.
 
 parts:"""
-DEFAULT_CONFIG = "config.yaml"
 CONFIG_SUFFIXES = (".yaml", ".yml")
 
 

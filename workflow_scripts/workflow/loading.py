@@ -8,11 +8,8 @@ from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError, require
 from compclip.core.identity.code import keep_parsed
-from workflow_scripts.places import WORKFLOW_ROOT, check_writable
+from workflow_scripts.places import DEFAULT_CONFIG, WORKFLOW_ROOT, check_writable
 from workflow_scripts.workflow.config import Config, load_config, read_values
-
-# The config of a working folder, if no other is named.
-DEFAULT_CONFIG = "config.yaml"
 
 
 def is_module(workflow: Any) -> bool:

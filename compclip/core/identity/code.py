@@ -13,11 +13,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from compclip.core.identity.installation import shipped_folder
 from compclip.core.identity.parsed_modules import ParsedModule, ParsedModules
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = "compclip"
-INSIDE = ROOT / PACKAGE / "_workflow"
 # The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
@@ -29,8 +29,8 @@ UNDECISIVE = {
         "identity.code",
         "identity.digests",
         "identity.fingerprint",
+        "identity.installation",
         "identity.parsed_modules",
-        "identity.version",
         "log",
         "progress",
         "settings.cli",
@@ -52,9 +52,8 @@ def keep_parsed(folder: Path) -> None:
 def module_file(module: str) -> Path | None:
     """Return the file of a dotted name of the project, or None if it is not a module."""
     package, _, _ = module.partition(".")
-    # A checkout has the workflow beside the package, an installed package inside.
-    is_inside = package != PACKAGE and INSIDE.is_dir()
-    path = os.path.join(INSIDE if is_inside else ROOT, *module.split("."))
+    folder = ROOT if package == PACKAGE else shipped_folder(ROOT / PACKAGE)
+    path = os.path.join(folder, *module.split("."))
     for file in (f"{path}/__init__.py", f"{path}.py"):
         if os.path.isfile(file):
             return Path(file)
@@ -113,14 +112,8 @@ def _parse_file(module: str, file: Path) -> ParsedModule:
         f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16
     )
     if module in DATA:
-        digest.update(_data_file(module).read_bytes())
+        digest.update((shipped_folder(ROOT / PACKAGE) / DATA[module]).read_bytes())
     return ParsedModule(digest.hexdigest(), names)
-
-
-def _data_file(module: str) -> Path:
-    # A checkout has it beside the package, an installed package inside.
-    places = (ROOT / DATA[module], INSIDE / DATA[module])
-    return next(path for path in places if path.is_file())
 
 
 @cache
