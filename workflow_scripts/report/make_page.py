@@ -17,8 +17,9 @@ from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
 from compclip.plot.examples import ShownExample, choose_examples
-from compclip.plot.page import render, show_figures, write_page
+from compclip.plot.page import show_figures, write_page
 from compclip.report import skipped
+from compclip.report.make_page import RunOnPage, ignored_line, make_page
 from compclip.report.rows import select_composition
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.inputs import BLOCK
@@ -49,23 +50,6 @@ def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     swapped = read_table(artifacts.table_file(layout, "swapped"), SWAPPED, ["image_id"])
     yield from skipped.in_splits(images, splits, swapped)
     yield from skipped.in_prompts(read_json(layout.folder / "prompts.json"))
-
-
-def ignored_line(params: Any) -> str:
-    """Return a line that says why there are no scores, and names the judge and the generators."""
-    judge = params.settings["judge"].get("model")
-    generators = params.settings["generate"].get("generators")
-    if not generators:
-        return (
-            f"No generators are configured (generate.generators), so the judge ({judge}) is "
-            "ignored."
-        )
-    names = ", ".join(generator["name"] for generator in generators)
-    folder = f"dataset.{params.source}.images"
-    return (
-        f"The data set has no images, so the judge ({judge}) and the generators ({names}) are "
-        f"ignored; to score images, name their folder in {folder}."
-    )
 
 
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
@@ -132,27 +116,25 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
 def main(job: Job) -> None:
     params = job.params
     layouts = artifacts.layouts(job)
-    is_scored = bool(job.input.scores)
-    if is_scored:
+    run = RunOnPage(
+        params.dataset,
+        params.source,
+        params.about,
+        params.seed,
+        params.settings,
+        scored=bool(job.input.scores),
+    )
+    if run.scored:
         rows = [read_table(job.input.scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)]
         compositions = [with_scores(layout, rows, params) for layout in layouts]
     else:
         compositions = [with_splits(layout, params) for layout in layouts]
-        log.info(ignored_line(params))
+        log.info(ignored_line(run))
     # These stages have one section for the whole data set.
     whole = replace(layouts[0], composition="")
     stages = [import_module(f"workflow_scripts.{stage}.section") for stage in params.sections]
-    context = {
-        "dataset": params.dataset,
-        "about": params.about,
-        "seed": params.seed,
-        "settings": params.settings,
-        "scored": is_scored,
-        "ignored": ignored_line(params),
-        "compositions": compositions,
-        "sections": [stage.section(whole) for stage in stages],
-    }
-    write_page(render("report.html.j2", context), job.output.page)
+    sections = [stage.section(whole) for stage in stages]
+    write_page(make_page(run, compositions, sections), job.output.page)
 
 
 if __name__ == "__main__":
