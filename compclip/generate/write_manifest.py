@@ -16,7 +16,7 @@ def write_manifest(folder: str | Path, prompts: Made) -> None:
 
     Args:
         prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok``
-            or why there is no image). Lines about other images stay in the file.
+            or why there is no image). Lines about other images stay as they are.
 
     Raises:
         UserError: a text or a name is missing or blank, or a name has two rows.

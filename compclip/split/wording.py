@@ -43,7 +43,7 @@ class CaptionWord(NamedTuple):
 
 # Several swaps of a caption are tried one after the other.
 @lru_cache(maxsize=16)
-def caption_words(text: str) -> list[CaptionWord]:
+def located_words(text: str) -> list[CaptionWord]:
     """Return the words of a caption; not to be changed, since calls share them."""
     matches = CAPTION_WORD.finditer(text)
     return [CaptionWord(m.group().lower(), m.start(), m.end()) for m in matches]
@@ -57,7 +57,7 @@ class Wording:
 
     @cached_property
     def words(self) -> list[CaptionWord]:
-        return caption_words(self.text)
+        return located_words(self.text)
 
     @cached_property
     def lower(self) -> list[str]:
