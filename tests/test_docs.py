@@ -11,6 +11,7 @@ from typing import get_type_hints
 
 import pytest
 import yaml
+from packaging.version import Version
 
 from benchmarks import picture, scores
 from compclip.__main__ import COMMANDS, OF_WORKFLOW
@@ -124,21 +125,32 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert (tmp_path / "search" / "search_index.json").exists()
 
 
-def test_the_readme_is_short_and_names_the_one_version() -> None:
+def test_the_readme_is_short() -> None:
     text = README.read_text()
     assert len(text.split()) < 900
     table = text.partition("<!-- scores ending")[2].partition("<!-- end")[0]
     assert 2 < len(re.findall(r"^    \w+ +[−\d.]+ ", table, re.MULTILINE)) <= 8
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+RELEASED = re.search(r"^## (\S+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_citations_name_the_newest_release() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    newest = re.search(r"^## (\S+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert newest and [version] * 4 == [
+    assert RELEASED and [RELEASED[1]] * 3 == [
         citation["version"],
         citation["preferred-citation"]["version"],
-        newest[1],
         re.search(r"version = \{([^}]*)\}", README.read_text())[1],
     ]
-    assert citation["date-released"] == newest[2]
+    assert citation["date-released"] == RELEASED[2]
+
+
+def test_between_releases_the_version_is_that_of_the_next_one() -> None:
+    """So that a message tells artifacts of a release from those that are made after it."""
+    version = Version(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+    has_changes = "## Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+    assert version.is_devrelease == has_changes
+    assert version > Version(RELEASED[1]) if has_changes else version == Version(RELEASED[1])
 
 
 def test_shown_configs_are_valid_and_make_commands_exist() -> None:
