@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +27,18 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from compclip.clip import text_tower
-from compclip.clip.config import JUDGE_MODEL, VOCABULARY, JudgeFile, ModelConfig, check_model_cfg
+from compclip.clip.config import (
+    JUDGE_MODEL,
+    VOCABULARY,
+    JudgeFile,
+    ModelConfig,
+    check_model_cfg,
+    has_weights,
+)
 from compclip.clip.device import find_device, settled
 from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from compclip.clip.pixels import Item, Preprocess
-from compclip.clip.sources import find_source
+from compclip.clip.sources import find_source, model_name
 from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
@@ -383,7 +391,7 @@ def read_judge(folder: str | Path) -> SavedJudge:
     """
     folder = Path(folder)
     file = folder / JUDGE_MODEL
-    remedy = "make one with stage judge, stage specs or compclip specs-released"
+    remedy = "make one with stage judge, or give pretrained for a model of open_clip"
     require(file.is_file(), folder, "not a judge's folder", remedy)
     # A judge may be a stranger's, and transformers would run code in a tokenizer's folder.
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
@@ -410,19 +418,35 @@ def _height_and_width(size: Any) -> list[int]:
     return np.broadcast_to(size, 2).tolist()
 
 
-def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Judge:
+def load_judge(
+    model: str | Path, threads: int = 2, device: str = "auto", *, pretrained: str | None = None
+) -> Judge:
     """Load a judge for encoding, with folded batch norms.
 
     Args:
-        folder: as ``save_judge`` writes it: that of stage judge or specs, or of
-            ``compclip.specs.published_weights``.
+        model: a folder as ``save_judge`` writes it: that of stage judge or specs, or of
+            ``compclip.specs.published_weights``. Or a model of open_clip, used unchanged, as
+            ``judge.model`` of a config names it: ``ViT-B-32`` with ``pretrained``,
+            ``hf-hub:owner/name`` or ``local-dir:path``.
         threads: changes floating-point rounding.
         device: cpu, cuda or auto.
+        pretrained: open_clip's tag of the model's weights, or their file.
 
     Raises:
         UserError: the folder is not a judge's or comes with code, or its weights do not fit its
-            model.
+            model; the model or its weights are unknown or cannot be downloaded.
     """
+    if pretrained is None and not has_weights(str(model)):
+        return _load_saved(Path(model), threads, device)
+    config = validated(ModelConfig, {"model": str(model), "pretrained": pretrained}, "load_judge")
+    # Saved as a run's judge is, so that its hash and its embeddings are those of the run.
+    with TemporaryDirectory() as folder:
+        # The seed does not matter, since all weights are loaded.
+        save_judge(build(config, [], 0), model_name(config.model), None, Path(folder))
+        return _load_saved(Path(folder), threads, device)
+
+
+def _load_saved(folder: Path, threads: int, device: str) -> Judge:
     with settled(threads):
         built, name, crop = read_judge(folder)
         fold_norms(built.model)

@@ -77,6 +77,27 @@ def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, prepro
     assert str(tmp_path) not in (tmp_path / "judge" / "model.json").read_text()
 
 
+def test_load_judge_takes_a_model_of_open_clip(tmp_path: Path) -> None:
+    folder = clip_folder(tmp_path / "mine")
+    built = build(ModelConfig(model=f"local-dir:{folder}"), [], 0)
+    expected = save_judge(built, "mine", None, tmp_path / "judge")
+    judge = load_judge(f"local-dir:{folder}", 1, "cpu")
+    assert (judge.name, judge.hash) == ("mine", expected)
+    saved = load_judge(tmp_path / "judge", 1, "cpu")
+    texts = ["a red bird"]
+    assert np.array_equal(judge.encode_texts(texts, 1), saved.encode_texts(texts, 1))
+
+
+def test_load_judge_names_unknown_weights() -> None:
+    with pytest.raises(UserError, match="'nowhere' is neither a file nor a tag of ViT-B-32"):
+        load_judge("ViT-B-32", pretrained="nowhere")
+
+
+def test_load_judge_says_that_a_model_needs_pretrained() -> None:
+    message = evaluated.refused(lambda: load_judge("ViT-B-32"))
+    assert message.endswith("or give pretrained for a model of open_clip")
+
+
 def test_a_judge_keeps_its_tokenizer(tmp_path: Path) -> None:
     """Its folder is complete without the model's, and its hash is also of the tokenizer."""
     cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}
