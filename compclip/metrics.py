@@ -1,15 +1,15 @@
-"""Scores of a release for training loops, with the interface of torchmetrics: ``update``,
-``compute``, ``merge_state``.
+"""Scores of a release for training loops: torch modules with the interface of torchmetrics,
+``update``, ``compute``, ``merge_state``, and with intervals, ``estimate``.
 
     metric = compclip.metrics.AdjectiveAccuracy("release", "color", "test_unseen")
     for images, ids in batches:  # bytes (n, 3, height, width), and file_name of the prompts
         metric.update(images, ids)
-    metric.compute()
+    metric.estimate()
 
 With images for all prompts of a split, the value equals that of a submission and of the table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +28,7 @@ from compclip.release.open_release import open_release
 from compclip.release.submit import score_part
 from compclip.score.choices import Embed
 from compclip.score.score_images import embed_once
+from compclip.stats.estimates import ScoreEstimate, estimate_score
 
 # Embeddings (d,) of each image, by image id and judge.
 ImageEmbeddings = dict[str, dict[str, np.ndarray]]
@@ -56,8 +57,12 @@ def as_item(image: Any) -> tuple[Path | BytesIO, None]:
     return file, None
 
 
-class ReleaseMetric:
-    """A score of one split of a release, averaged over its judges, for the images so far."""
+class ReleaseMetric(torch.nn.Module):
+    """A score of one split of a release, averaged over its judges, for the images so far.
+
+    Its judges move with ``to``. They are not submodules: a checkpoint of the module that has the
+    metric shall not contain them, nor shall ``train`` change them.
+    """
 
     column: str  # of ``tables.SCORES``
 
@@ -73,6 +78,7 @@ class ReleaseMetric:
         """Load the judges, and encode the captions of the split; their embeddings are kept in
         ``cache``.
         """
+        super().__init__()
         opened = open_release(release)
         self.part = opened.part(composition)
         self.split = split
@@ -137,8 +143,22 @@ class ReleaseMetric:
         """Remove all images."""
         self.state = {}
 
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        """Move the judges to where ``fn`` moves a tensor; their type stays that of the release."""
+        super()._apply(fn, recurse)
+        for judge in self.judges.values():
+            judge.device = fn(torch.empty(0, device=judge.device)).device
+            judge.model.to(judge.device)
+        return self
+
     def compute(self) -> torch.Tensor:
         """Return the score of the images so far, from 0 to 1; UserError if there are none."""
+        return torch.tensor(self.estimate().value, dtype=torch.float64)
+
+    def estimate(self) -> ScoreEstimate:
+        """Return the score of the images so far with its intervals, as of
+        ``compclip.estimate_score``; UserError if there are none.
+        """
         require(
             self.state, type(self).__name__, "compute before update", "update with images first"
         )
@@ -148,7 +168,7 @@ class ReleaseMetric:
             path=self.prompts["file_name"].where(made), status=status
         )
 
-        def mean_by(judge: str) -> float:
+        def entries_by(judge: str) -> pd.DataFrame:
             def images(ids: Sequence[str]) -> np.ndarray:
                 return np.stack([self.state[image_id][judge] for image_id in ids])
 
@@ -157,11 +177,15 @@ class ReleaseMetric:
             )
             table = scored[self.split].table
             # As in the table of a run, all prompts have the same number of draws.
-            return table.loc[~is_further(table), self.column].mean()
+            return table[~is_further(table)]
 
         with settled(self.threads):
-            scores = [mean_by(judge) for judge in self.judges]
-        return torch.tensor(float(np.mean(scores)), dtype=torch.float64)
+            tables = [entries_by(judge) for judge in self.judges]
+        values = np.column_stack([table[self.column] for table in tables])
+        entries = tables[0]
+        # Images of a class are not independent, so they are resampled together.
+        classes = self.part.release.classes.loc[entries["image_id"]]
+        return estimate_score(values, classes, entries["pair"])
 
     def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
         """Add images, and return the score of only these."""

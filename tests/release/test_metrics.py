@@ -11,6 +11,7 @@ from PIL import Image
 from compclip.core.errors import UserError
 from compclip.metrics import AdjectiveAccuracy, ReleaseMetric, RPrecision
 from compclip.release.open_release import Release
+from compclip.stats.estimates import ENDS
 from tests.project import COMPOSITION
 
 
@@ -45,10 +46,12 @@ def test_all_images_give_the_value_of_the_table(
         & (table["measure"] == measure)
         & (table["distractors"] == "original")
     ]
-    expected = rows[rows["prompts"] == ("swapped" if split == "test_swapped" else "pairs")][
-        "value"
-    ].item()
-    assert float(metric.compute()) == pytest.approx(expected, abs=1e-5)
+    prompts = "swapped" if split == "test_swapped" else "pairs"
+    expected = rows[rows["prompts"] == prompts].iloc[0]
+    assert float(metric.compute()) == pytest.approx(expected["value"], abs=1e-5)
+    estimate = metric.estimate()
+    for end in ENDS:
+        assert getattr(estimate, end) == pytest.approx(expected[end], abs=1e-5, nan_ok=True)
 
 
 def test_some_images_are_scored_alone(release: Release, images: Path) -> None:
@@ -76,3 +79,19 @@ def test_mistakes_are_named(release: Release, images: Path) -> None:
             metric.update(pictures, ids)
     with pytest.raises(UserError, match="no composition 'size'; choose one of color"):
         RPrecision(release.folder, "size", "test_unseen")
+
+
+def test_a_module_with_a_metric_neither_saves_nor_changes_its_judges(release: Release) -> None:
+    model = torch.nn.ModuleDict({"score": make(RPrecision, release, "test_unseen")})
+    model.train().half()
+    assert not model.state_dict()
+    for judge in model["score"].judges.values():
+        assert not judge.model.training
+        assert {weight.dtype for weight in judge.model.parameters()} == {torch.float32}
+
+
+def test_judges_move_with_their_metric(release: Release) -> None:
+    metric = make(RPrecision, release, "test_unseen").to("meta")
+    for judge in metric.judges.values():
+        assert judge.device.type == "meta"
+        assert {weight.device.type for weight in judge.model.parameters()} == {"meta"}
