@@ -22,7 +22,7 @@ from compclip.core.settings.cli import Terminated, ended_by_signals
 from compclip.report import summary
 from tests.core.test_digests import flip
 from tests.project import Project
-from workflow_scripts.workflow import verify
+from workflow_scripts.workflow import run, verify
 from workflow_scripts.workflow.run import print_results, run_snakemake
 
 
@@ -93,9 +93,9 @@ def test_results_end_with_their_headlines_and_places(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.record(tmp_path / name, "stage.step")
-    print_results(str(tmp_path))
+    print_results(str(tmp_path), Path("this.log"))
     lines = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()
-    assert [line for line in lines if not line.startswith("log:")] == [
+    assert lines == [
         "| 1 |",
         "",
         *(f"| {row} |" for row in range(12)),
@@ -103,10 +103,24 @@ def test_results_end_with_their_headlines_and_places(
         "page:  report.html",
         "table: table.md",
         "table: compun.md",
+        "log:   this.log",
     ]
     (tmp_path / "table.md").write_text("| 9.2 |")
     with pytest.raises(UserError, match=r"table.md: changed since stage.step wrote it"):
-        print_results(str(tmp_path))
+        print_results(str(tmp_path), Path("this.log"))
+
+
+def test_a_dry_run_shows_no_results_of_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / ".snakemake" / "log" / "2026-01-01.snakemake.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    (tmp_path / "mine.yaml").write_text("judge: {model: sketch, trainable: ['*']}\n")
+    monkeypatch.setattr(run, "run_snakemake", lambda command: None)
+    run.main(run.Run(config=Path("mine.yaml"), snakemake=["-n"]))
+    assert capsys.readouterr().out == ""
 
 
 flip_bit = partial(flip, rng=random.Random(0))
