@@ -18,6 +18,7 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.identity import digests, fingerprint
 from compclip.core.identity.cache import Cache
+from compclip.core.identity.code import ROOT
 from compclip.core.settings.cli import Terminated, ended_by_signals
 from compclip.report import summary
 from tests.core.test_digests import flip
@@ -50,6 +51,28 @@ def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path
     ):
         with pytest.raises(ends) if ends else nullcontext():
             run_snakemake([sys.executable, "-c", f"import os; {code}"])
+
+
+def test_the_lock_of_a_run_that_is_alive_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lock = Path(".snakemake", "locks", "0.input.lock")
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    code = "from workflow_scripts.workflow.loading import mark_running as m; m(); print(); input()"
+    command = [sys.executable, "-c", code]
+    environment = {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as alive:
+        assert alive.stdout and alive.stdout.readline()
+        with pytest.raises(UserError, match="a run is still alive in this folder; wait until"):
+            run.unlock(run.Unlock())
+        assert lock.exists()
+        alive.kill()
+    run.unlock(run.Unlock())
+    assert not lock.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -1,6 +1,8 @@
 """What the Snakefile does before it reads rules: check the config, and name what is wrong."""
 
+import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,28 @@ from workflow_scripts.workflow.config import Config, load_config, read_values
 
 # The config of a working folder, if no other is named.
 DEFAULT_CONFIG = "config.yaml"
+# Snakemake's own locks do not tell whether their Snakemake is alive; this one ends with it.
+LOCK = Path(".snakemake", "running.lock")
+
+
+def mark_running() -> None:
+    """Lock ``LOCK`` until this process ends; runs in the same folder share the lock."""
+    # Some file systems have no locks.
+    with suppress(OSError):
+        LOCK.parent.mkdir(exist_ok=True)
+        # A number, which is never closed, not a file, which would be closed when it is collected.
+        descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+def is_running() -> bool:
+    """Whether the Snakemake of a run is alive in the working folder."""
+    with suppress(OSError), LOCK.open("r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def is_module(workflow: Any) -> bool:
@@ -39,6 +63,7 @@ def load_checked(workflow: Any, values: dict[str, Any], namespace: str) -> Confi
         if workflow.is_main_process:
             # Snakemake itself would end with a traceback.
             check_writable(Path(".snakemake").absolute())
+            mark_running()
         if is_module(workflow):
             prefix = f"module {namespace}"
             is_mapping = isinstance(values, dict)

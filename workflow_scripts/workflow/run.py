@@ -24,6 +24,7 @@ from workflow_scripts.places import check_writable
 from workflow_scripts.root import WORKFLOW_ROOT, run_command
 from workflow_scripts.workflow.check import report_findings
 from workflow_scripts.workflow.config import read_config
+from workflow_scripts.workflow.loading import is_running
 from workflow_scripts.workflow.screen import LOCKED, how_to_unlock
 
 # Snakemake's state, in the working folder.
@@ -152,6 +153,8 @@ def print_results(folder: str, log: Path) -> None:
 
 
 def unlock(command: Unlock) -> None:
+    fault = "a run is still alive in this folder"
+    require(not is_running(), STATE.absolute(), fault, "wait until it ends, or end it with Ctrl-C")
     locks = list(STATE.glob("locks/*"))
     for lock in locks:
         lock.unlink(missing_ok=True)
