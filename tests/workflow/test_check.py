@@ -149,9 +149,9 @@ print("torch" in sys.modules)
     monkeypatch.delenv(UNDER_RUN, raising=False)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
-    with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
+    with pytest.raises(WorkflowError, match="c: pairs.nouns: .*brids.*\nc: judge.model: unknown"):
         values = {"pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}}
-        check_jobs(workflow, load_config({"results": f"{tmp_path}/plain", **values}))
+        check_jobs(workflow, load_config({"results": f"{tmp_path}/plain", **values}), "c")
 
 
 def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
@@ -289,10 +289,10 @@ def test_a_run_with_targets_checks_and_only_warns(
 
     settings = SimpleNamespace(deployment_method=set(), targets={target})
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
-    check_jobs(workflow, load_config(values))
-    assert [message.split(": ")[1] for message in caplog.messages] == [
-        "dataset.table.file",
-        "pairs.nouns",
+    check_jobs(workflow, load_config(values), "module mine")
+    assert [message.split(": ")[1:3] for message in caplog.messages] == [
+        ["module mine", "dataset.table.file"],
+        ["module mine", "pairs.nouns"],
     ]
 
 
@@ -325,14 +325,14 @@ def test_a_config_is_checked_before_environments_are_made(
     plain: dict[str, Any], caplog: pytest.LogCaptureFixture, case: str
 ) -> None:
     """Which a dry run does not do."""
-    check_before_jobs(workflow_of(**{case: True}), load_config(plain))
+    check_before_jobs(workflow_of(**{case: True}), load_config(plain), "module mine")
     (message,) = caplog.messages
-    assert message.startswith("warning: pairs.nouns: ")
+    assert message.startswith("warning: module mine: pairs.nouns: ")
 
 
 def test_a_faulty_config_stops_a_run_before_its_first_job(plain: dict[str, Any]) -> None:
     workflow = workflow_of()
-    check_before_jobs(workflow, load_config(plain))
+    check_before_jobs(workflow, load_config(plain), "config")
     with pytest.raises(WorkflowError, match="pairs.nouns"):
         workflow._onstart("log")
 
@@ -342,7 +342,7 @@ def test_the_check_keeps_the_hook_of_an_importing_snakefile(plain: dict[str, Any
     workflow = workflow_of(hook=called.append)
     judge = SMALL_JUDGE["judge"] | {"trainable": ["*"]}
     sound = plain | {"pairs": {"nouns": "birds"}, "judge": judge}
-    check_before_jobs(workflow, load_config(sound))
+    check_before_jobs(workflow, load_config(sound), "config")
     workflow._onstart("log")
     assert called == ["log"]
 
@@ -352,4 +352,4 @@ def test_an_environment_without_the_steps_packages_is_one_line(
 ) -> None:
     monkeypatch.setattr(check, "find_spec", lambda name: None)
     with pytest.raises(WorkflowError, match="^no packages for steps .* --use-conda"):
-        check_jobs(workflow_of(), load_config(plain))
+        check_jobs(workflow_of(), load_config(plain), "config")

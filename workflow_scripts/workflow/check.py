@@ -79,6 +79,10 @@ class Findings:
     def error(self, key: str, message: str) -> None:
         self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
 
+    def errors_in(self, name: object) -> list[str]:
+        """Return the errors, each with the name of the config."""
+        return [f"{name}: {error}" for error in self.errors]
+
     @contextmanager
     def errors_of(self, key: str) -> Iterator[None]:
         """Turn a UserError into an error of ``key``."""
@@ -366,15 +370,18 @@ def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
         findings.exists("compun.human.answers", path)
 
 
-def check_before_jobs(workflow: Any, config: Config) -> None:
-    """Have Snakemake check its config before its first job, unless ``make run`` has checked it."""
+def check_before_jobs(workflow: Any, config: Config, name: str) -> None:
+    """Have Snakemake check its config before its first job, unless ``make run`` has checked it.
+
+    ``name``: of the config, in messages; a workflow may have several modules.
+    """
     if not workflow.is_main_process:
         return
     is_checked = UNDER_RUN in os.environ
     is_dry = workflow.output_settings.dryrun
     # Snakemake calls no hooks in a dry run, and others only when it has made environments.
     if not is_checked and (is_dry or workflow.deployment_settings.deployment_method):
-        errors = check_config(config, is_local=False).errors
+        errors = check_config(config, is_local=False).errors_in(name)
         _warn(errors, "before its first job, a run stops at this")
     # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
     # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
@@ -383,14 +390,14 @@ def check_before_jobs(workflow: Any, config: Config) -> None:
 
     def check(log_file: str) -> None:
         if not is_checked:
-            check_jobs(workflow, config)
+            check_jobs(workflow, config, name)
         check_versions(workflow)
         others(log_file)
 
     workflow._onstart = check
 
 
-def check_jobs(workflow: Any, config: Config) -> None:
+def check_jobs(workflow: Any, config: Config, name: str) -> None:
     """Raise WorkflowError for what jobs would miss; with targets, which may need only a part of the
     run, warn.
     """
@@ -399,7 +406,7 @@ def check_jobs(workflow: Any, config: Config) -> None:
         raise WorkflowError(
             f"no packages for steps are installed; add --use-conda, or use `{run_command()}`"
         )
-    errors = check_config(config, is_local).errors
+    errors = check_config(config, is_local).errors_in(name)
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn(errors, IGNORED)
@@ -430,7 +437,7 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
         log.info("%s: the run downloads %s", path, ", ".join(findings.downloads))
     for note in findings.notes:
         log.warning("warning: %s: %s", path, note)
-    errors = [f"{path}: {error}" for error in findings.errors]
+    errors = findings.errors_in(path)
     if errors and not has_targets:
         # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))

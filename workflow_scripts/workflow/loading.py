@@ -55,26 +55,42 @@ def needs_default_config(workflow: Any) -> bool:
     return True
 
 
+def config_name(workflow: Any, namespace: str) -> str:
+    """Return what messages call the config of ``workflow``, or of its module ``namespace``."""
+    return f"module {namespace}" if is_module(workflow) else "config"
+
+
+def check_apart(workflow: Any, name: str, results: str) -> None:
+    """Raise UserError if another module has the same results folder."""
+    # Snakemake reads a module again for each `use rule`.
+    folders = vars(workflow).setdefault("_compclip_results", {})
+    others = [other for other, folder in folders.items() if folder == results and other != name]
+    fault = f"results: {results} is also the folder of {', '.join(others)}"
+    require(not others, name, fault, "give each module another one")
+    folders[name] = results
+
+
 def load_checked(workflow: Any, values: dict[str, Any], namespace: str) -> Config:
     """Return the checked config of ``workflow``, or of its module ``namespace``."""
     files = [Path(file) for file in workflow.configfiles]
-    prefix = "config"
+    prefix = config_name(workflow, namespace)
     try:
         if workflow.is_main_process:
             # Snakemake itself would end with a traceback.
             check_writable(Path(".snakemake").absolute())
             mark_running()
         if is_module(workflow):
-            prefix = f"module {namespace}"
             is_mapping = isinstance(values, dict)
-            remedy = 'give a mapping, such as {"base": "mine.yaml", "results": "results/mine"}'
+            remedy = 'write config: {"base": "mine.yaml", "results": "results/mine"}'
             require(is_mapping, prefix, f"config: expected keys and values, got {values!r}", remedy)
-            require(values, prefix, "has no config", "add `config: config`, or a mapping")
+            remedy += ', or config: config with configfile: "mine.yaml" above the module'
+            require(values, prefix, "its config is empty", remedy)
         elif workflow.is_main_process:
             # The files are read again, because Snakemake keeps the last of duplicate keys.
             for file in files:
                 read_values(file)
         checked = load_config(values, prefix, files[-1] if files else None)
+        check_apart(workflow, prefix, checked.results)
     except UserError as error:
         raise WorkflowError(str(error)) from None
     # The rules carry the identities of their code.
