@@ -100,6 +100,13 @@ def test_without_a_table_birds_are_drawn() -> None:
     [
         ('image_id,caption\n1,"a red cup\n2,a blue cup\n', "from line 2: unexpected end of data"),
         ("image_id,caption\n", "no captions: it has no rows"),
+        ("", "is empty"),
+        (
+            "1.jpg,a red cup\n2.jpg,a blue cup\n",
+            "no header: its first line is '1.jpg', ",
+        ),
+        ("1,a red cup and hat\n2,a blue cup\n", "no header: its first line is '1', 'a r"),
+        ("PK\3\4", "is an Excel workbook or a ZIP archive, not text; export it as CSV"),
         ("image_id,width\n1,20\n", "no column with captions; its columns: 'image_id', 'width'"),
         ("caption,width\na red cup,20\n", "no column with the image of each caption"),
         ("image_id,caption\n1,a red cup\n2,a red cup\n", "too few captions: 2 captions repeat 1"),
@@ -135,7 +142,7 @@ def test_a_config_is_never_overwritten() -> None:
 
 def test_a_config_for_another_version_is_refused() -> None:
     CONFIG.write_text("version: 0.1.0\n")
-    with pytest.raises(UserError, match=r"^mine.yaml: version: this is compclip .*; pip install"):
+    with pytest.raises(UserError, match=r"^mine.yaml: version: this is compclip .*; install that"):
         read_config(CONFIG)
 
 

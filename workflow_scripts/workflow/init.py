@@ -22,7 +22,7 @@ from compclip.core.artifacts.parquet import read_frame
 from compclip.core.errors import UserError, require
 from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
-from compclip.core.reading.records import first_rows
+from compclip.core.reading.records import first_rows, looks_like_row
 from compclip.core.settings.cli import Command
 from compclip.dataset.sources.table import (
     KNOWN_AS,
@@ -81,6 +81,10 @@ def guess_columns(table: Path) -> dict[TableColumn, str]:
     """Return the table's columns of images and captions that have names unknown to the source."""
     columns, rows = first_rows(table, ROWS_SEEN)
     shown = ", ".join(map(repr, columns[:20]))[:400] or "none"
+    is_known = {*columns} & {*KNOWN_AS["caption"], *KNOWN_AS["image_id"]}
+    has_header = is_known or not looks_like_row(columns)
+    remedy = "write the names of its columns above: image_id and caption"
+    require(has_header, table, f"no header: its first line is {shown}", remedy)
     guessed: dict[TableColumn, str] = {}
     if not {*columns} & {*KNOWN_AS["caption"]}:
         words = {column: _mean_words(row.get(column) for row in rows) for column in columns}
