@@ -4,20 +4,27 @@ computed before.
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
 from workflow_scripts.workflow import check
-from workflow_scripts.workflow.check import DRIVE, check_before_jobs, check_config, check_jobs
+from workflow_scripts.workflow.check import (
+    DRIVE,
+    Findings,
+    check_before_jobs,
+    check_config,
+    check_jobs,
+)
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
@@ -88,6 +95,66 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
     lines = [line for line in findings.errors if all(part in line for part in parts)]
     assert lines and "\n" not in lines[0], findings.errors
     assert not (tmp_path / "results").exists()
+
+
+def drawn(folder: Path, names: Iterable[str]) -> Path:
+    """Make a folder with an image of each name."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise((40, 40), 50).convert("RGB").save(folder / name)
+    return folder
+
+
+def table_of(tmp_path: Path, count: int) -> dict[str, Any]:
+    """Return a config for a table of so many images, which are in folder ``images``."""
+    table = tmp_path / "captions.csv"
+    rows = [f"{number}.jpg,a red cup" for number in range(count)]
+    table.write_text("\n".join(["image_id,caption", *rows]))
+    settings = {"file": str(table), "images": str(tmp_path / "images")}
+    return {"results": f"{tmp_path}/results", "dataset": {"source": "table", "table": settings}}
+
+
+def test_missing_images_of_a_table_are_counted(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg", "2.jpg"])
+    notes = check_config(load_config(table_of(tmp_path, 4) | SMALL_JUDGE)).notes
+    assert notes == ["dataset.table.images: 2 of the table's 4 images are missing, the first 1.jpg"]
+
+
+def test_damaged_images_of_a_folder_are_counted(tmp_path: Path) -> None:
+    images = drawn(tmp_path / "images", [f"{number}.jpg" for number in range(4)])
+    (images / "1.jpg").write_bytes(b"")
+    (images / "3.jpg").write_bytes((images / "3.jpg").read_bytes()[:400])
+    (images / "4.jpg").symlink_to("absent")
+    (note,) = check_config(load_config(table_of(tmp_path, 4) | SMALL_JUDGE)).notes
+    count = f"2 damaged images among the 4 that were read, the first {images}/1.jpg"
+    assert note.startswith(f"dataset.table.images: {count} (no image of a known format)")
+
+
+def test_of_many_images_some_are_read_yet_all_empty_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "DECODED", 5)
+    images = drawn(tmp_path / "images", [f"{number:02}.jpg" for number in range(20)])
+    (images / "13.jpg").write_bytes(b"")
+    findings = Findings()
+    findings.has_images("key", str(images))
+    assert "key: 1 damaged images among the 6 that were read" in findings.notes[0]
+
+
+def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg"])
+    values = table_of(tmp_path, 2)
+    (tmp_path / "captions.csv").write_text("picture,caption\n0,a red cup\n")
+    (error,) = check_config(load_config(values | SMALL_JUDGE)).errors
+    assert error.startswith("dataset.table: ") and "no column 'image_id'" in error
+
+
+def test_a_published_file_without_content_is_an_error(tmp_path: Path) -> None:
+    split = tmp_path / "split.pkl"
+    split.touch()
+    published = {"split": {"published": {"split": str(split)}}, "compositions": ["color"]}
+    errors = check_config(load_config(published | SMALL_JUDGE)).errors
+    assert any(f"{split}: empty file; download it from {DRIVE}/1jO" in error for error in errors)
 
 
 def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:

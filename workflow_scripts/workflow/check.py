@@ -1,7 +1,7 @@
 """Check everything that a run needs before anything is computed: ``compclip run check``.
 
-All problems are listed. Only names and kinds of files are checked, not their content. The check
-writes, downloads and computes nothing.
+All problems are listed. Of images, some are decoded; of most other files, only names and kinds are
+checked, not their content. The check writes, downloads and computes nothing.
 
 Where steps run elsewhere, such as in conda environments, only Snakemake's own packages are here:
 what needs others is then checked by the steps.
@@ -10,6 +10,7 @@ what needs others is then checked by the steps.
 import errno
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ BY_HAND = {
 
 # The part of a run that targets name may not need what is missing.
 IGNORED = "ignored, because targets are given"
+# Images of a folder that are decoded if there are many.
+DECODED = 300
 
 
 @dataclass
@@ -106,10 +109,34 @@ class Findings:
         """Add an error if ``folder`` is not a folder with images."""
         if not self.exists(key, folder, "folder"):
             return
-        # Lazy, so that the walk ends at the first image of a large folder.
-        names = (name.lower() for _, _, files in os.walk(folder) for name in files)
-        if not any(name.endswith(IMAGE_SUFFIXES) for name in names):
+        walk = os.walk(folder)
+        paths = (Path(parent, name) for parent, _, names in walk for name in names)
+        images = (
+            path for path in paths if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()
+        )
+        first = next(images, None)
+        if first is None:
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
+        elif self.is_local:
+            # Elsewhere, there may be no package to decode them.
+            self.note_damaged(key, sorted([first, *images]))
+
+    def note_damaged(self, key: str, images: list[Path]) -> None:
+        """Add a note if images cannot be decoded, of some of them."""
+        from compclip.core.reading.pictures import BrokenImage, image_size
+
+        # Evenly over all, because decoding takes long, and all that are empty.
+        step = max(1, len(images) // DECODED)
+        decoded = {*images[::step], *(file for file in images if not file.stat().st_size)}
+        faults = {}
+        for file in sorted(decoded):
+            try:
+                image_size(file)
+            except BrokenImage as error:
+                faults[file] = str(error)
+        for file, fault in [*faults.items()][:1]:
+            count = f"{len(faults):,} damaged images among the {len(decoded):,} that were read"
+            self.notes.append(f"{key}: {count}, the first {file} ({fault}); replace them")
 
 
 def path_fault(path: str | Path, kind: str) -> str:
@@ -117,23 +144,31 @@ def path_fault(path: str | Path, kind: str) -> str:
     read.
     """
     try:
-        is_folder = stat.S_ISDIR(Path(path).stat().st_mode)
+        status = Path(path).stat()
     except OSError as error:
         # ENOTDIR: a file stands in place of a folder of the path. Others: a name that is too long.
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return missing_fault(path, kind)
         beginning = str(path)[:80]
         return f"{beginning}: {error.strerror}; correct the path"
+    is_folder = stat.S_ISDIR(status.st_mode)
     if kind in ("file", "folder") and is_folder != (kind == "folder"):
         return f"{path}: not a {kind}; give the path of a {kind}"
+    # Such as what a download leaves that failed; a pipe has no size.
+    if stat.S_ISREG(status.st_mode) and not status.st_size:
+        return f"{path}: empty file; {by_hand(path) or 'get it again'}"
     return "" if os.access(path, os.R_OK) else f"{path}: not readable; fix its permissions"
 
 
 def missing_fault(path: str | Path, kind: str) -> str:
-    for pattern, folder in BY_HAND.items():
-        if fnmatch(Path(path).name, pattern):
-            return f"{path}: no such file; download it from {folder} to this path"
-    return no_such(path, kind)
+    remedy = by_hand(path)
+    return f"{path}: no such file; {remedy}" if remedy else no_such(path, kind)
+
+
+def by_hand(path: str | Path) -> str:
+    """Return how to get a file that its authors publish, "" for other files."""
+    folders = (folder for pattern, folder in BY_HAND.items() if fnmatch(Path(path).name, pattern))
+    return "".join(f"download it from {folder} to this path" for folder in folders)
 
 
 class Check(Command):
@@ -182,10 +217,32 @@ def _check_dataset(config: Config, findings: Findings) -> None:
         elif not source_file.local(Path(config.cache)).is_file():
             findings.downloads.append(source_file.name or source_file.address)
     if hasattr(settings, "file"):
+        errors = len(findings.errors)
         findings.exists(f"{key}.file", settings.file, "file or folder")
         # ``images: null``: only captions, which are split but not scored.
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
+        if findings.is_local and len(findings.errors) == errors:
+            _check_table(key, settings, findings)
+
+
+def _check_table(key: str, settings: Any, findings: Findings) -> None:
+    """Check that a table can be read, and note which of its images have no file."""
+    from compclip.dataset.sources.table import find_files, spool_rows, survey
+
+    with findings.errors_of(key), tempfile.TemporaryDirectory() as scratch:
+        table = Path(settings.file)
+        rows = Path(scratch, "rows.parquet")
+        unreadable, _ = spool_rows(table, settings.columns, rows)
+        images, paths, _ = survey(table, rows, unreadable)
+        if settings.images is not None:
+            ids = list(images["image_id"])
+            files, _ = find_files(Path(settings.images), ids, paths)
+            missing = [image_id for image_id in ids if image_id not in files]
+            if missing:
+                count = f"{len(missing):,} of the table's {len(ids):,} images are missing"
+                first = paths.get(missing[0], missing[0])
+                findings.notes.append(f"{key}.images: {count}, the first {first}")
 
 
 def is_weights_file(weights: str | None) -> bool:
