@@ -9,14 +9,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from PIL import Image
 from snakemake_interface_common.exceptions import WorkflowError
 
+from compclip.core.artifacts.parquet import write_table
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
+from compclip.core.tables import PROMPTS
 from workflow_scripts.workflow import check
 from workflow_scripts.workflow.check import (
     DRIVE,
@@ -128,6 +131,22 @@ def test_damaged_images_of_a_folder_are_counted(tmp_path: Path) -> None:
     (note,) = check_config(load_config(table_of(tmp_path, 4) | SMALL_JUDGE)).notes
     count = f"2 damaged images among the 4 that were read, the first {images}/1.jpg"
     assert note.startswith(f"dataset.table.images: {count} (no image of a known format)")
+
+
+def test_missing_images_of_a_generator_are_counted(tmp_path: Path) -> None:
+    names = [f"birds/color/test_seen/{number}/0.png" for number in range(4)]
+    cells = ["test_seen", "a red cup", None]
+    rows = [(str(number), 0, 0, *cells, name) for number, name in enumerate(names)]
+    prompts = pd.DataFrame(rows, columns=[*PROMPTS.columns]).astype({"pair": "str"})
+    results = tmp_path / "results"
+    (results / "sketch" / "color").mkdir(parents=True)
+    write_table(prompts, results / "sketch" / "color" / "prompts.parquet", PROMPTS)
+    made = drawn(tmp_path / "made", [names[0].replace(".png", ".JPG"), names[3]])
+    generator = {"name": "mine", "kind": "folder", "path": str(made)}
+    values = {"compositions": ["color"], "generate": {"generators": [generator]}}
+    (note,) = check_config(load_config({"results": str(results), **values, **SMALL_JUDGE})).notes
+    missing = "2 of 4 images are missing and would count as wrong"
+    assert note == f"generate.generators: mine: color: {missing}, the first {names[1]}"
 
 
 def test_of_many_images_some_are_read_yet_all_empty_ones(

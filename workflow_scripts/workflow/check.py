@@ -8,10 +8,11 @@ what needs others is then checked by the steps.
 """
 
 import errno
+import glob
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -382,9 +383,23 @@ def _preview_images(config: Config, generator: Generator, key: str, findings: Fi
         if preview is None or not prompts.is_file():
             continue
         with findings.errors_of(key):
-            missing = preview(generator.settings(composition), read_table(prompts, PROMPTS))
+            settings = generator.settings(composition)
+            table = read_table(prompts, PROMPTS)
+            missing = preview(settings, table)
             if missing:
+                missing += first_missing(getattr(settings, "path", ""), table["file_name"])
                 findings.notes.append(f"{key}: {composition}: {missing}")
+
+
+def first_missing(folder: str, names: Iterable[str]) -> str:
+    """Return ``, the first NAME`` for the first image that is missing, "" if there is none."""
+    for name in names:
+        stem = Path(folder, name).with_suffix("")
+        # Users name their images with any ending, in capitals or not.
+        files = stem.parent.glob(f"{glob.escape(stem.name)}.*")
+        if not any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
+            return f", the first {name}"
+    return ""
 
 
 def _check_diffusers(key: str, models: set[str], findings: Findings) -> None:
