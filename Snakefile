@@ -13,7 +13,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.current_basedir.get_path_or_uri(secret_free=True))
 
 from workflow_scripts.workflow.check import check_before_jobs
-from workflow_scripts.workflow.loading import load_checked, needs_default_config
+from workflow_scripts.workflow.loading import config_name, load_checked, needs_default_config
 
 if needs_default_config(workflow):
 
@@ -21,7 +21,7 @@ if needs_default_config(workflow):
 
 
 CONFIG = load_checked(workflow, config, __name__)
-check_before_jobs(workflow, CONFIG)
+check_before_jobs(workflow, CONFIG, config_name(workflow, __name__))
 
 if CONFIG.container:
 

@@ -5,12 +5,13 @@ The latter are each the ``main`` of a module that is imported on demand; ``compc
 lists its options.
 """
 
+import difflib
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from compclip.core.identity.installation import shipped_folder
+from compclip.core.identity.installation import shipped_folder, version_in
 
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
@@ -51,16 +52,23 @@ def main() -> None:
     if name and name[0] in OF_WORKFLOW:
         run_workflow(name[0], arguments)
         return
+    if name == ["--version"]:
+        print("compclip", version_in(Path(__file__).resolve().parents[1]))
+        return
     if not name or name[0] not in COMMANDS:
         descriptions = OF_WORKFLOW | {command: what for command, (_, what) in COMMANDS.items()}
         lines = [f"  {command:<18}{what}" for command, what in descriptions.items()]
-        wanted = name == ["--help"]
+        wanted = name in (["--help"], ["-h"])
         print(
             "usage: compclip COMMAND [--help]",
             *lines,
             sep="\n",
             file=sys.stdout if wanted else sys.stderr,
         )
+        if name and not wanted:
+            closest = difflib.get_close_matches(name[0], descriptions, 1)
+            hint = f"did you mean {closest[0]}?" if closest else "choose one of these"
+            print(f"error: compclip: unknown command {name[0]!r}; {hint}", file=sys.stderr)
         sys.exit(0 if wanted else 2)
     # Imported here, because the list above works without the library's dependencies.
     run = import_module("compclip.core.settings.cli").run

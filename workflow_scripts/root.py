@@ -1,6 +1,7 @@
 """The folder and the version of the workflow, and the command that runs it."""
 
 import os
+import shlex
 from pathlib import Path
 
 from compclip.core.identity.installation import INSTALLED_AS, version_in
@@ -19,9 +20,10 @@ def run_command(part: str = "", config: object = "") -> str:
     """Return the command, for use in the working folder, of a run or of a ``part``, such as
     ``check``.
     """
+    config = shlex.quote(str(config)) if config else ""
     # In a checkout, compclip need not be installed.
     if os.path.isfile("Makefile") and os.path.samefile(".", WORKFLOW_ROOT):
         words = ["make", part or "run", f"CONFIG={config}" if config else ""]
     else:
-        words = ["compclip", "run", part, str(config)]
+        words = ["compclip", "run", part, config]
     return " ".join(filter(None, words))

@@ -47,4 +47,9 @@ def one_line(error: BaseException) -> str:
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
     # Several errors of a config take one line each.
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes instead of its unprintable characters, such as line breaks."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,23 @@ def test_each_command_tells_its_options_and_their_list_needs_no_dependency(
         else:
             assert end.value.code == (0 if name == "--help" else 2)
             assert "usage: compclip COMMAND" in printed.out + printed.err
+
+
+def test_a_misspelled_command_is_named_with_the_nearest_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compclip", "rnu"])
+    with pytest.raises(SystemExit) as end:
+        commands.main()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert end.value.code == 2
+    assert last == "error: compclip: unknown command 'rnu'; did you mean run?"
+
+
+def test_the_version_is_that_of_the_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compclip", "--version"])
+    commands.main()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert capsys.readouterr().out == f"compclip {project['version']}\n"

@@ -10,7 +10,7 @@ import pytest
 
 from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
-from compclip.core.reading.documents import decode, no_such, parse_json, parse_yaml
+from compclip.core.reading.documents import decode, nearest, no_such, parse_json, parse_yaml
 from compclip.core.reading.records import read_records
 from compclip.divergence.samples import read_lines
 
@@ -79,3 +79,16 @@ def test_merged_keys_and_wrong_paths(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     assert no_such("data") == "data: is a folder; give the path of a file"
     assert no_such("data/captions.csv", "folder").startswith("data/captions.csv: no such folder")
+
+
+def test_a_name_is_never_suggested_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("images").symlink_to("moved")
+    assert no_such("images") == (
+        "images: is a link to moved, which does not exist; correct the link"
+    )
+    assert no_such("images/a.png").endswith("images does not exist either; correct the path")
+    assert nearest("seed", ["seed"]) == ""
+    assert nearest("seed", ["seed", "seeds"]) == "did you mean seeds? "

@@ -4,20 +4,30 @@ computed before.
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 from snakemake_interface_common.exceptions import WorkflowError
 
+from compclip.core.artifacts.parquet import write_table
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.log import UNDER_RUN
+from compclip.core.tables import PROMPTS
 from workflow_scripts.workflow import check
-from workflow_scripts.workflow.check import DRIVE, check_before_jobs, check_config, check_jobs
+from workflow_scripts.workflow.check import (
+    DRIVE,
+    Findings,
+    check_before_jobs,
+    check_config,
+    check_jobs,
+)
 from workflow_scripts.workflow.config import load_config
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
@@ -90,6 +100,82 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
     assert not (tmp_path / "results").exists()
 
 
+def drawn(folder: Path, names: Iterable[str]) -> Path:
+    """Make a folder with an image of each name."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise((40, 40), 50).convert("RGB").save(folder / name)
+    return folder
+
+
+def table_of(tmp_path: Path, count: int) -> dict[str, Any]:
+    """Return a config for a table of so many images, which are in folder ``images``."""
+    table = tmp_path / "captions.csv"
+    rows = [f"{number}.jpg,a red cup" for number in range(count)]
+    table.write_text("\n".join(["image_id,caption", *rows]))
+    settings = {"file": str(table), "images": str(tmp_path / "images")}
+    return {"results": f"{tmp_path}/results", "dataset": {"source": "table", "table": settings}}
+
+
+def test_missing_images_of_a_table_are_counted(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg", "2.jpg"])
+    notes = check_config(load_config(table_of(tmp_path, 4) | SMALL_JUDGE)).notes
+    assert notes == ["dataset.table.images: 2 of the table's 4 images are missing, the first 1.jpg"]
+
+
+def test_damaged_images_of_a_folder_are_counted(tmp_path: Path) -> None:
+    images = drawn(tmp_path / "images", [f"{number}.jpg" for number in range(4)])
+    (images / "1.jpg").write_bytes(b"")
+    (images / "3.jpg").write_bytes((images / "3.jpg").read_bytes()[:400])
+    (images / "4.jpg").symlink_to("absent")
+    (note,) = check_config(load_config(table_of(tmp_path, 4) | SMALL_JUDGE)).notes
+    count = f"2 damaged images among the 4 that were read, the first {images}/1.jpg"
+    assert note.startswith(f"dataset.table.images: {count} (no image of a known format)")
+
+
+def test_missing_images_of_a_generator_are_counted(tmp_path: Path) -> None:
+    names = [f"birds/color/test_seen/{number}/0.png" for number in range(4)]
+    cells = ["test_seen", "a red cup", None]
+    rows = [(str(number), 0, 0, *cells, name) for number, name in enumerate(names)]
+    prompts = pd.DataFrame(rows, columns=[*PROMPTS.columns]).astype({"pair": "str"})
+    results = tmp_path / "results"
+    (results / "sketch" / "color").mkdir(parents=True)
+    write_table(prompts, results / "sketch" / "color" / "prompts.parquet", PROMPTS)
+    made = drawn(tmp_path / "made", [names[0].replace(".png", ".JPG"), names[3]])
+    generator = {"name": "mine", "kind": "folder", "path": str(made)}
+    values = {"compositions": ["color"], "generate": {"generators": [generator]}}
+    (note,) = check_config(load_config({"results": str(results), **values, **SMALL_JUDGE})).notes
+    missing = "2 of 4 images are missing and would count as wrong"
+    assert note == f"generate.generators: mine: color: {missing}, the first {names[1]}"
+
+
+def test_of_many_images_some_are_read_yet_all_empty_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "DECODED", 5)
+    images = drawn(tmp_path / "images", [f"{number:02}.jpg" for number in range(20)])
+    (images / "13.jpg").write_bytes(b"")
+    findings = Findings()
+    findings.has_images("key", str(images))
+    assert "key: 1 damaged images among the 6 that were read" in findings.notes[0]
+
+
+def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg"])
+    values = table_of(tmp_path, 2)
+    (tmp_path / "captions.csv").write_text("picture,caption\n0,a red cup\n")
+    (error,) = check_config(load_config(values | SMALL_JUDGE)).errors
+    assert error.startswith("dataset.table: ") and "no column 'image_id'" in error
+
+
+def test_a_published_file_without_content_is_an_error(tmp_path: Path) -> None:
+    split = tmp_path / "split.pkl"
+    split.touch()
+    published = {"split": {"published": {"split": str(split)}}, "compositions": ["color"]}
+    errors = check_config(load_config(published | SMALL_JUDGE)).errors
+    assert any(f"{split}: empty file; download it from {DRIVE}/1jO" in error for error in errors)
+
+
 def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
         judge = {"model": "sketch", "pretrained": name, "shared": False}
@@ -149,9 +235,9 @@ print("torch" in sys.modules)
     monkeypatch.delenv(UNDER_RUN, raising=False)
     settings = SimpleNamespace(deployment_method=set(), targets=set())
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
-    with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
+    with pytest.raises(WorkflowError, match="c: pairs.nouns: .*brids.*\nc: judge.model: unknown"):
         values = {"pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}}
-        check_jobs(workflow, load_config({"results": f"{tmp_path}/plain", **values}))
+        check_jobs(workflow, load_config({"results": f"{tmp_path}/plain", **values}), "c")
 
 
 def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
@@ -280,6 +366,7 @@ def test_a_run_with_targets_checks_and_only_warns(
     )
     warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert done.returncode == 0 and len(warned) == 2, done.stderr
+    assert "profile" not in done.stderr  # of which Snakemake itself tells on each run
     assert (
         "dataset.table.file" in warned[0]
         and "absent.csv: no such file" in warned[0]
@@ -288,10 +375,10 @@ def test_a_run_with_targets_checks_and_only_warns(
 
     settings = SimpleNamespace(deployment_method=set(), targets={target})
     workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
-    check_jobs(workflow, load_config(values))
-    assert [message.split(": ")[1] for message in caplog.messages] == [
-        "dataset.table.file",
-        "pairs.nouns",
+    check_jobs(workflow, load_config(values), "module mine")
+    assert [message.split(": ")[1:3] for message in caplog.messages] == [
+        ["module mine", "dataset.table.file"],
+        ["module mine", "pairs.nouns"],
     ]
 
 
@@ -324,14 +411,14 @@ def test_a_config_is_checked_before_environments_are_made(
     plain: dict[str, Any], caplog: pytest.LogCaptureFixture, case: str
 ) -> None:
     """Which a dry run does not do."""
-    check_before_jobs(workflow_of(**{case: True}), load_config(plain))
+    check_before_jobs(workflow_of(**{case: True}), load_config(plain), "module mine")
     (message,) = caplog.messages
-    assert message.startswith("warning: pairs.nouns: ")
+    assert message.startswith("warning: module mine: pairs.nouns: ")
 
 
 def test_a_faulty_config_stops_a_run_before_its_first_job(plain: dict[str, Any]) -> None:
     workflow = workflow_of()
-    check_before_jobs(workflow, load_config(plain))
+    check_before_jobs(workflow, load_config(plain), "config")
     with pytest.raises(WorkflowError, match="pairs.nouns"):
         workflow._onstart("log")
 
@@ -341,7 +428,7 @@ def test_the_check_keeps_the_hook_of_an_importing_snakefile(plain: dict[str, Any
     workflow = workflow_of(hook=called.append)
     judge = SMALL_JUDGE["judge"] | {"trainable": ["*"]}
     sound = plain | {"pairs": {"nouns": "birds"}, "judge": judge}
-    check_before_jobs(workflow, load_config(sound))
+    check_before_jobs(workflow, load_config(sound), "config")
     workflow._onstart("log")
     assert called == ["log"]
 
@@ -351,4 +438,4 @@ def test_an_environment_without_the_steps_packages_is_one_line(
 ) -> None:
     monkeypatch.setattr(check, "find_spec", lambda name: None)
     with pytest.raises(WorkflowError, match="^no packages for steps .* --use-conda"):
-        check_jobs(workflow_of(), load_config(plain))
+        check_jobs(workflow_of(), load_config(plain), "config")

@@ -45,6 +45,18 @@ def test_a_word_that_is_no_part_and_no_config_is_named(word: str, hint: str) -> 
     assert message.startswith(f"error: compclip run: {word!r} is neither") and hint in message
 
 
+@pytest.mark.parametrize(
+    "words", [["mine.yaml", "-n"], ["--cores=1", "-n"], ["release", "-n"], ["-n", "--", "all"]]
+)
+def test_an_option_of_snakemake_comes_after_two_dashes(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.main("run", words)
+    fault = (
+        "unknown option '-n'; options of Snakemake come after --: `compclip run mine.yaml -- -n`"
+    )
+    assert ended.value.code == f"error: compclip run: {fault}"
+
+
 @pytest.mark.parametrize("logs", ["logs", "mine/logs", "presets/mine/logs"])
 def test_a_folder_in_which_a_run_failed_at_once_is_that_of_a_run(
     empty_folder: Path, logs: str

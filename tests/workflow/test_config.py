@@ -191,6 +191,13 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
         assert part in message, message
 
 
+def test_a_renamed_key_is_not_advised_with_a_value_that_it_refuses() -> None:
+    with pytest.raises(UserError) as error:
+        load_config({"split": {"violations": "ignore"}}, "my.yaml")
+    fault = "split.on_violation: Input should be 'error' or 'warn', got 'ignore'"
+    assert str(error.value) == f"my.yaml: split.violations: renamed to {fault}"
+
+
 @pytest.mark.parametrize(
     ("values", "renamed"),
     [

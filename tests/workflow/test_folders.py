@@ -139,7 +139,11 @@ def test_a_preset_keeps_its_base_where_the_working_folder_has_one_of_that_name(
         ("", "config.yaml: no such config file; write one, or name yours with --configfile"),
         (
             MODULE.partition("    config:")[0],
-            "module compclip: has no config; add `config: config`",
+            "module compclip: its config is empty; write config: ",
+        ),
+        (
+            MODULE.replace('configfile: "mine.yaml"', ""),
+            'module compclip: its config is empty; .* with configfile: "mine.yaml" above',
         ),
         (MODULE, "module compclip: results: expected|module compclip: judge.epoch: unknown key"),
     ],
@@ -155,6 +159,15 @@ def test_what_is_wrong_with_a_config_is_one_line(
     with pytest.raises(WorkflowError, match=message) as error:
         jobs(None, path, folder)
     assert "\n" not in str(error.value)
+
+
+def test_modules_with_one_folder_of_results_are_refused(folder: Path) -> None:
+    second = MODULE.replace("compclip:", "second:").replace("from compclip", "from second as s_*")
+    text = MODULE + second
+    (folder / "Snakefile").write_text(text.format(root=ROOT))
+    message = "module second: results: results is also the folder of module compclip; give each"
+    with pytest.raises(WorkflowError, match=message):
+        jobs(None, folder / "Snakefile", folder)
 
 
 # Without the optional stages.

@@ -100,6 +100,13 @@ def test_without_a_table_birds_are_drawn() -> None:
     [
         ('image_id,caption\n1,"a red cup\n2,a blue cup\n', "from line 2: unexpected end of data"),
         ("image_id,caption\n", "no captions: it has no rows"),
+        ("", "is empty"),
+        (
+            "1.jpg,a red cup\n2.jpg,a blue cup\n",
+            "no header: its first line is '1.jpg', ",
+        ),
+        ("1,a red cup and hat\n2,a blue cup\n", "no header: its first line is '1', 'a r"),
+        ("PK\3\4", "is an Excel workbook or a ZIP archive, not text; export it as CSV"),
         ("image_id,width\n1,20\n", "no column with captions; its columns: 'image_id', 'width'"),
         ("caption,width\na red cup,20\n", "no column with the image of each caption"),
         ("image_id,caption\n1,a red cup\n2,a red cup\n", "too few captions: 2 captions repeat 1"),
@@ -133,9 +140,36 @@ def test_a_config_is_never_overwritten() -> None:
     assert CONFIG.read_text() == "seed: 1\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "results"),
+    [("птицы", "results/птицы"), ("鳥", "results/鳥"), ("my birds", "results/my_birds")],
+)
+def test_the_results_have_a_folder_of_the_configs_name(name: str, results: str) -> None:
+    main(Init(output=Path(f"{name}.yaml")))
+    assert read_config(Path(f"{name}.yaml")).results == results
+
+
+@pytest.mark.parametrize("name", ["a\nseed: 7\n#", "a\u2028seed: 7", "a\x7f", 'a"\\b'])
+def test_a_name_of_a_file_stays_in_its_value(name: str) -> None:
+    write_csv(f"{name}.csv", ["image_id", "caption"], FILES)
+    config = config_for(f"{name}.csv")
+    assert (config.seed, config.dataset.table.file) == (0, f"{name}.csv")
+
+
+def test_a_name_with_a_space_is_quoted_in_commands(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "compclip")
+    main(Init(output=Path("my birds.yaml")))
+    assert "`compclip run 'my birds.yaml'` runs it" in caplog.messages[-1]
+
+
+def test_a_folder_that_is_not_writable_is_named() -> None:
+    with pytest.raises(UserError, match=r"^/proc: not writable \(.*\); fix its permissions"):
+        main(Init(output=Path("/proc/mine.yaml")))
+
+
 def test_a_config_for_another_version_is_refused() -> None:
     CONFIG.write_text("version: 0.1.0\n")
-    with pytest.raises(UserError, match=r"^mine.yaml: version: this is compclip .*; pip install"):
+    with pytest.raises(UserError, match=r"^mine.yaml: version: this is compclip .*; install that"):
         read_config(CONFIG)
 
 

@@ -18,11 +18,12 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.identity import digests, fingerprint
 from compclip.core.identity.cache import Cache
+from compclip.core.identity.code import ROOT
 from compclip.core.settings.cli import Terminated, ended_by_signals
 from compclip.report import summary
 from tests.core.test_digests import flip
 from tests.project import Project
-from workflow_scripts.workflow import verify
+from workflow_scripts.workflow import run, verify
 from workflow_scripts.workflow.run import print_results, run_snakemake
 
 
@@ -50,6 +51,28 @@ def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path
     ):
         with pytest.raises(ends) if ends else nullcontext():
             run_snakemake([sys.executable, "-c", f"import os; {code}"])
+
+
+def test_the_lock_of_a_run_that_is_alive_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lock = Path(".snakemake", "locks", "0.input.lock")
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    code = "from workflow_scripts.workflow.loading import mark_running as m; m(); print(); input()"
+    command = [sys.executable, "-c", code]
+    environment = {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as alive:
+        assert alive.stdout and alive.stdout.readline()
+        with pytest.raises(UserError, match="a run is still alive in this folder; wait until"):
+            run.unlock(run.Unlock())
+        assert lock.exists()
+        alive.kill()
+    run.unlock(run.Unlock())
+    assert not lock.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -93,9 +116,9 @@ def test_results_end_with_their_headlines_and_places(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.record(tmp_path / name, "stage.step")
-    print_results(str(tmp_path))
+    print_results(str(tmp_path), Path("this.log"))
     lines = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()
-    assert [line for line in lines if not line.startswith("log:")] == [
+    assert lines == [
         "| 1 |",
         "",
         *(f"| {row} |" for row in range(12)),
@@ -103,10 +126,24 @@ def test_results_end_with_their_headlines_and_places(
         "page:  report.html",
         "table: table.md",
         "table: compun.md",
+        "log:   this.log",
     ]
     (tmp_path / "table.md").write_text("| 9.2 |")
     with pytest.raises(UserError, match=r"table.md: changed since stage.step wrote it"):
-        print_results(str(tmp_path))
+        print_results(str(tmp_path), Path("this.log"))
+
+
+def test_a_dry_run_shows_no_results_of_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / ".snakemake" / "log" / "2026-01-01.snakemake.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    (tmp_path / "mine.yaml").write_text("judge: {model: sketch, trainable: ['*']}\n")
+    monkeypatch.setattr(run, "run_snakemake", lambda command: None)
+    run.main(run.Run(config=Path("mine.yaml"), snakemake=["-n"]))
+    assert capsys.readouterr().out == ""
 
 
 flip_bit = partial(flip, rng=random.Random(0))

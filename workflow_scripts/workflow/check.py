@@ -1,16 +1,18 @@
 """Check everything that a run needs before anything is computed: ``compclip run check``.
 
-All problems are listed. Only names and kinds of files are checked, not their content. The check
-writes, downloads and computes nothing.
+All problems are listed. Of images, some are decoded; of most other files, only names and kinds are
+checked, not their content. The check writes, downloads and computes nothing.
 
 Where steps run elsewhere, such as in conda environments, only Snakemake's own packages are here:
 what needs others is then checked by the steps.
 """
 
 import errno
+import glob
 import os
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -65,6 +67,8 @@ BY_HAND = {
 
 # The part of a run that targets name may not need what is missing.
 IGNORED = "ignored, because targets are given"
+# Images of a folder that are decoded if there are many.
+DECODED = 300
 
 
 @dataclass
@@ -78,6 +82,10 @@ class Findings:
 
     def error(self, key: str, message: str) -> None:
         self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
+
+    def errors_in(self, name: object) -> list[str]:
+        """Return the errors, each with the name of the config."""
+        return [f"{name}: {error}" for error in self.errors]
 
     @contextmanager
     def errors_of(self, key: str) -> Iterator[None]:
@@ -102,10 +110,34 @@ class Findings:
         """Add an error if ``folder`` is not a folder with images."""
         if not self.exists(key, folder, "folder"):
             return
-        # Lazy, so that the walk ends at the first image of a large folder.
-        names = (name.lower() for _, _, files in os.walk(folder) for name in files)
-        if not any(name.endswith(IMAGE_SUFFIXES) for name in names):
+        walk = os.walk(folder)
+        paths = (Path(parent, name) for parent, _, names in walk for name in names)
+        images = (
+            path for path in paths if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()
+        )
+        first = next(images, None)
+        if first is None:
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
+        elif self.is_local:
+            # Elsewhere, there may be no package to decode them.
+            self.note_damaged(key, sorted([first, *images]))
+
+    def note_damaged(self, key: str, images: list[Path]) -> None:
+        """Add a note if images cannot be decoded, of some of them."""
+        from compclip.core.reading.pictures import BrokenImage, image_size
+
+        # Evenly over all, because decoding takes long, and all that are empty.
+        step = max(1, len(images) // DECODED)
+        decoded = {*images[::step], *(file for file in images if not file.stat().st_size)}
+        faults = {}
+        for file in sorted(decoded):
+            try:
+                image_size(file)
+            except BrokenImage as error:
+                faults[file] = str(error)
+        for file, fault in [*faults.items()][:1]:
+            count = f"{len(faults):,} damaged images among the {len(decoded):,} that were read"
+            self.notes.append(f"{key}: {count}, the first {file} ({fault}); replace them")
 
 
 def path_fault(path: str | Path, kind: str) -> str:
@@ -113,23 +145,31 @@ def path_fault(path: str | Path, kind: str) -> str:
     read.
     """
     try:
-        is_folder = stat.S_ISDIR(Path(path).stat().st_mode)
+        status = Path(path).stat()
     except OSError as error:
         # ENOTDIR: a file stands in place of a folder of the path. Others: a name that is too long.
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return missing_fault(path, kind)
         beginning = str(path)[:80]
         return f"{beginning}: {error.strerror}; correct the path"
+    is_folder = stat.S_ISDIR(status.st_mode)
     if kind in ("file", "folder") and is_folder != (kind == "folder"):
         return f"{path}: not a {kind}; give the path of a {kind}"
+    # Such as what a download leaves that failed; a pipe has no size.
+    if stat.S_ISREG(status.st_mode) and not status.st_size:
+        return f"{path}: empty file; {by_hand(path) or 'get it again'}"
     return "" if os.access(path, os.R_OK) else f"{path}: not readable; fix its permissions"
 
 
 def missing_fault(path: str | Path, kind: str) -> str:
-    for pattern, folder in BY_HAND.items():
-        if fnmatch(Path(path).name, pattern):
-            return f"{path}: no such file; download it from {folder} to this path"
-    return no_such(path, kind)
+    remedy = by_hand(path)
+    return f"{path}: no such file; {remedy}" if remedy else no_such(path, kind)
+
+
+def by_hand(path: str | Path) -> str:
+    """Return how to get a file that its authors publish, "" for other files."""
+    folders = (folder for pattern, folder in BY_HAND.items() if fnmatch(Path(path).name, pattern))
+    return "".join(f"download it from {folder} to this path" for folder in folders)
 
 
 class Check(Command):
@@ -178,10 +218,32 @@ def _check_dataset(config: Config, findings: Findings) -> None:
         elif not source_file.local(Path(config.cache)).is_file():
             findings.downloads.append(source_file.name or source_file.address)
     if hasattr(settings, "file"):
+        errors = len(findings.errors)
         findings.exists(f"{key}.file", settings.file, "file or folder")
         # ``images: null``: only captions, which are split but not scored.
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
+        if findings.is_local and len(findings.errors) == errors:
+            _check_table(key, settings, findings)
+
+
+def _check_table(key: str, settings: Any, findings: Findings) -> None:
+    """Check that a table can be read, and note which of its images have no file."""
+    from compclip.dataset.sources.table import find_files, spool_rows, survey
+
+    with findings.errors_of(key), tempfile.TemporaryDirectory() as scratch:
+        table = Path(settings.file)
+        rows = Path(scratch, "rows.parquet")
+        unreadable, _ = spool_rows(table, settings.columns, rows)
+        images, paths, _ = survey(table, rows, unreadable)
+        if settings.images is not None:
+            ids = list(images["image_id"])
+            files, _ = find_files(Path(settings.images), ids, paths)
+            missing = [image_id for image_id in ids if image_id not in files]
+            if missing:
+                count = f"{len(missing):,} of the table's {len(ids):,} images are missing"
+                first = paths.get(missing[0], missing[0])
+                findings.notes.append(f"{key}.images: {count}, the first {first}")
 
 
 def is_weights_file(weights: str | None) -> bool:
@@ -321,9 +383,23 @@ def _preview_images(config: Config, generator: Generator, key: str, findings: Fi
         if preview is None or not prompts.is_file():
             continue
         with findings.errors_of(key):
-            missing = preview(generator.settings(composition), read_table(prompts, PROMPTS))
+            settings = generator.settings(composition)
+            table = read_table(prompts, PROMPTS)
+            missing = preview(settings, table)
             if missing:
+                missing += first_missing(getattr(settings, "path", ""), table["file_name"])
                 findings.notes.append(f"{key}: {composition}: {missing}")
+
+
+def first_missing(folder: str, names: Iterable[str]) -> str:
+    """Return ``, the first NAME`` for the first image that is missing, "" if there is none."""
+    for name in names:
+        stem = Path(folder, name).with_suffix("")
+        # Users name their images with any ending, in capitals or not.
+        files = stem.parent.glob(f"{glob.escape(stem.name)}.*")
+        if not any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
+            return f", the first {name}"
+    return ""
 
 
 def _check_diffusers(key: str, models: set[str], findings: Findings) -> None:
@@ -366,15 +442,18 @@ def _check_compun_files(compun: CompunConfig, findings: Findings) -> None:
         findings.exists("compun.human.answers", path)
 
 
-def check_before_jobs(workflow: Any, config: Config) -> None:
-    """Have Snakemake check its config before its first job, unless ``make run`` has checked it."""
+def check_before_jobs(workflow: Any, config: Config, name: str) -> None:
+    """Have Snakemake check its config before its first job, unless ``make run`` has checked it.
+
+    ``name``: of the config, in messages; a workflow may have several modules.
+    """
     if not workflow.is_main_process:
         return
     is_checked = UNDER_RUN in os.environ
     is_dry = workflow.output_settings.dryrun
     # Snakemake calls no hooks in a dry run, and others only when it has made environments.
     if not is_checked and (is_dry or workflow.deployment_settings.deployment_method):
-        errors = check_config(config, is_local=False).errors
+        errors = check_config(config, is_local=False).errors_in(name)
         _warn(errors, "before its first job, a run stops at this")
     # In a module, ``onstart:`` is ignored. A job whose output all others take as ``ancient`` fails
     # in Snakemake 9.27: if its output is missing, all jobs run again; if the job runs for another
@@ -383,14 +462,14 @@ def check_before_jobs(workflow: Any, config: Config) -> None:
 
     def check(log_file: str) -> None:
         if not is_checked:
-            check_jobs(workflow, config)
+            check_jobs(workflow, config, name)
         check_versions(workflow)
         others(log_file)
 
     workflow._onstart = check
 
 
-def check_jobs(workflow: Any, config: Config) -> None:
+def check_jobs(workflow: Any, config: Config, name: str) -> None:
     """Raise WorkflowError for what jobs would miss; with targets, which may need only a part of the
     run, warn.
     """
@@ -399,7 +478,7 @@ def check_jobs(workflow: Any, config: Config) -> None:
         raise WorkflowError(
             f"no packages for steps are installed; add --use-conda, or use `{run_command()}`"
         )
-    errors = check_config(config, is_local).errors
+    errors = check_config(config, is_local).errors_in(name)
     if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
     _warn(errors, IGNORED)
@@ -430,7 +509,7 @@ def report_findings(path: Path, is_local: bool = True, has_targets: bool = False
         log.info("%s: the run downloads %s", path, ", ".join(findings.downloads))
     for note in findings.notes:
         log.warning("warning: %s: %s", path, note)
-    errors = [f"{path}: {error}" for error in findings.errors]
+    errors = findings.errors_in(path)
     if errors and not has_targets:
         # Whoever prints the error puts "error: " before its first line only.
         raise UserError("\nerror: ".join(errors))

@@ -23,6 +23,8 @@ Runs the workflow for a config (config.yaml), in the working folder, and prints 
 
 parts:"""
 CONFIG_SUFFIXES = (".yaml", ".yml")
+# The options of a run and of a release; Snakemake's come after --.
+OPTIONS = ("--config", "--cores", "--help", "-h")
 
 
 def main(name: str, arguments: Sequence[str]) -> None:
@@ -45,6 +47,8 @@ def main(name: str, arguments: Sequence[str]) -> None:
             fault = f"{first!r} is neither a part nor a config, whose name ends in .yaml"
             remedy = f"{nearest(first, PARTS)}targets of Snakemake come after --"
             sys.exit(f"error: compclip run: {fault}; {remedy}")
+    if module == "run" and function != "unlock":
+        check_options(arguments)
     command = getattr(import_module(f"workflow_scripts.workflow.{module}"), function)
     words = with_config_option(arguments)
     is_help = any(word in ("--help", "-h") for word in words)
@@ -57,6 +61,18 @@ def main(name: str, arguments: Sequence[str]) -> None:
         remedy = "name one, such as `compclip run mine.yaml`, or write one with `compclip init`"
         sys.exit(f"error: {DEFAULT_CONFIG}: {fault}; {remedy}")
     cli.run(command, words, program)
+
+
+def check_options(arguments: Sequence[str]) -> None:
+    """Exit with one line if an option of Snakemake is before ``--``."""
+    for word in arguments:
+        if word == "--":
+            break
+        option = word.partition("=")[0]
+        if option.startswith("-") and option not in OPTIONS:
+            remedy = f"options of Snakemake come after --: `compclip run mine.yaml -- {option}`"
+            hint = nearest(option, OPTIONS)
+            sys.exit(f"error: compclip run: unknown option {option!r}; {hint}{remedy}")
 
 
 def with_config_option(arguments: Sequence[str]) -> list[str]:

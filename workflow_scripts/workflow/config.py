@@ -408,6 +408,16 @@ def _describe_renamed(key: str, value: object) -> str:
     """Return the fault of a key of an earlier version: what to write instead."""
     name, values = RENAMED[key]
     present = values.get(value, value) if isinstance(value, str) else value
+    config = present
+    for word in reversed(name.split(".")):
+        config = {word: config}
+    try:
+        Config.model_validate(config)
+    except ValidationError as error:
+        # The new key may refuse the old value.
+        faults = [fault for fault in _describe(error) if fault.startswith(f"{name}: ")]
+        if faults:
+            return f"{key}: renamed to {faults[0]}"
     # As in YAML, where texts need no quotes.
     text = present if isinstance(present, str) else json.dumps(present, default=str)
     return f"{key}: renamed; write {name}: {text}"

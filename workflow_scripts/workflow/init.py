@@ -19,10 +19,10 @@ from pydantic_settings import CliPositionalArg
 
 from compclip.core.artifacts.files import write_text
 from compclip.core.artifacts.parquet import read_frame
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, printable, require
 from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import log
-from compclip.core.reading.records import first_rows
+from compclip.core.reading.records import first_rows, looks_like_row
 from compclip.core.settings.cli import Command
 from compclip.dataset.sources.table import (
     KNOWN_AS,
@@ -32,6 +32,7 @@ from compclip.dataset.sources.table import (
     survey,
 )
 from compclip.text.lexicon import SHARED, find_lexicon
+from workflow_scripts.places import check_writable
 from workflow_scripts.root import run_command, workflow_version
 
 # Rows by which a column is guessed, images by which a folder is, captions whose words are counted.
@@ -81,6 +82,10 @@ def guess_columns(table: Path) -> dict[TableColumn, str]:
     """Return the table's columns of images and captions that have names unknown to the source."""
     columns, rows = first_rows(table, ROWS_SEEN)
     shown = ", ".join(map(repr, columns[:20]))[:400] or "none"
+    is_known = {*columns} & {*KNOWN_AS["caption"], *KNOWN_AS["image_id"]}
+    has_header = is_known or not looks_like_row(columns)
+    remedy = "write the names of its columns above: image_id and caption"
+    require(has_header, table, f"no header: its first line is {shown}", remedy)
     guessed: dict[TableColumn, str] = {}
     if not {*columns} & {*KNOWN_AS["caption"]}:
         words = {column: _mean_words(row.get(column) for row in rows) for column in columns}
@@ -242,11 +247,11 @@ def config_of_birds(output: Path) -> list[str]:
 
 
 def _heading(output: Path) -> list[str]:
-    name = re.sub(r"\W+", "_", output.stem, flags=re.ASCII).strip("_") or "mine"
+    name = re.sub(r"\W+", "_", output.stem).strip("_") or "mine"
     check = run_command("check", output)
     return [
         f"# Check it with `{check}`, run it with `{run_command('', output)}`.",
-        "# All keys with their meaning: docs/config.md.",
+        "# All keys with their meaning: docs/config.md in compclip's repository.",
         f"version: {workflow_version()}    # of compclip; another one is refused",
         f"results: results/{name}",
     ]
@@ -260,10 +265,13 @@ def _quoted(text: str) -> str:
 def main(command: Init) -> None:
     output = command.output
     require(not output.exists(), output, "output file already exists", "choose another --output")
+    check_writable(output.absolute().parent)
     if command.captions is None:
         lines = config_of_birds(output)
     else:
         findings = survey_table(command.captions, command.images)
         lines = config_of_table(command.captions, findings, output)
-    write_text("\n".join(lines) + "\n", output)
+    # A line break in a file's name would end its comment, and begin a key.
+    text = "\n".join(map(printable, lines))
+    write_text(f"{text}\n", output)
     log.info("%s: written; `%s` runs it", output, run_command("", output))

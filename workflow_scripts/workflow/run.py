@@ -24,6 +24,7 @@ from workflow_scripts.places import check_writable
 from workflow_scripts.root import WORKFLOW_ROOT, run_command
 from workflow_scripts.workflow.check import report_findings
 from workflow_scripts.workflow.config import read_config
+from workflow_scripts.workflow.loading import is_running
 from workflow_scripts.workflow.screen import LOCKED, how_to_unlock
 
 # Snakemake's state, in the working folder.
@@ -134,7 +135,7 @@ def headlines(table: Path) -> str:
     return "\n".join(lines)
 
 
-def print_results(folder: str) -> None:
+def print_results(folder: str, log: Path) -> None:
     """Print the headlines of a results folder, after checking its tables, and the paths of pages,
     tables and log.
     """
@@ -147,14 +148,13 @@ def print_results(folder: str) -> None:
         files += [("page", page), ("table", table)]
     # Not every config makes every page.
     files = [(kind, path) for kind, path in files if path.is_file()]
-    # The names of Snakemake's logs begin with the time.
-    logs = sorted(STATE.glob("log/*.log"))
-    files += [("log", path) for path in logs[-1:]]
-    for kind, path in files:
+    for kind, path in [*files, ("log", log)]:
         print(f"{kind + ':':6} {path}")
 
 
 def unlock(command: Unlock) -> None:
+    fault = "a run is still alive in this folder"
+    require(not is_running(), STATE.absolute(), fault, "wait until it ends, or end it with Ctrl-C")
     locks = list(STATE.glob("locks/*"))
     for lock in locks:
         lock.unlink(missing_ok=True)
@@ -178,9 +178,13 @@ def main(command: Run) -> None:
     is_local = not RUNS_ELSEWHERE.search(" ".join(command.snakemake))
     report_findings(command.config, is_local, has_targets)
     options = ["--cores", str(command.cores), "--configfile", str(command.config)]
+    earlier_logs = set(STATE.glob("log/*.log"))
     # Targets first, because --configfile would read a file name after it as another config.
     run_snakemake([*SNAKEMAKE, *command.snakemake, *options])
-    print_results(config.results)
+    logs = set(STATE.glob("log/*.log")) - earlier_logs
+    # A dry run has no log, and the results are those of an earlier run.
+    if logs:
+        print_results(config.results, min(logs))
 
 
 if __name__ == "__main__":

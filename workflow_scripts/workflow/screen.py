@@ -133,6 +133,9 @@ class LogHandler(LogHandlerBase):
 
     def plan(self, stats: dict[str, int]) -> None:
         """Count the jobs of a run by stage. ``stats``: the number of jobs of each rule."""
+        # A dry run counts them at its beginning and at its end.
+        if self.jobs:
+            return
         for rule in stats.keys() - {"total", "all"}:
             count = stats[rule]
             stage, work = stage_and_work(rule)

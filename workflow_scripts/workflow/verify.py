@@ -104,7 +104,7 @@ def main(command: Verify) -> None:
     for line in to_repeat:
         print(line)
     names = sorted({str(path) for path in to_repeat.values()})
-    run = f"python -m compclip run {command.config}"
+    run = f"python -m compclip run {shlex.quote(str(command.config))}"
     options = shlex.join(["--forcerun", *names]) if len(names) <= MAX_NAMED else "--forceall"
     fault = f"{len(names)} of {len(artifacts)} artifacts are not as recorded"
     require(not to_repeat, command.config, fault, f"make them again: `{run} -- {options}`")

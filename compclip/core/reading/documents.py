@@ -24,10 +24,13 @@ def no_such(path: str | Path, what: str = "file") -> str:
     path = Path(path)
     if "folder" not in what and path.is_dir():
         return f"{path}: is a folder; give the path of a file"
+    if os.path.islink(path):
+        return f"{path}: is a link to {os.readlink(path)}, which does not exist; correct the link"
     origin = "" if path.is_absolute() else f" in {Path.cwd()}"
     missing = next((p for p in (*reversed(path.parents), path) if not p.exists()), path)
     try:
-        existing = [p.name for p in missing.parent.iterdir()]
+        # A broken link is listed, too.
+        existing = [p.name for p in missing.parent.iterdir() if p != missing]
     except OSError:  # not readable
         existing = []
     closest = difflib.get_close_matches(missing.name, existing, 1)
@@ -67,7 +70,9 @@ def require_expansion(path: Path, size: int) -> None:
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``did you mean X? `` for a misspelled name, "" if no known name is similar."""
-    closest = difflib.get_close_matches(str(name), list(known), 1)
+    # A name may be known elsewhere, but not allowed here.
+    others = [other for other in known if other != str(name)]
+    closest = difflib.get_close_matches(str(name), others, 1)
     return f"did you mean {closest[0]}? " if closest else ""
 
 

@@ -50,6 +50,7 @@ PARQUET_READING: dict[str, Any] = {
 # Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in
 # repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
+ARCHIVES = (b"PK\3\4", b"\xd0\xcf\x11\xe0")  # how .xlsx and .zip begin, and how .xls does
 VALUE_BYTES = 64  # of a value in memory; in lists it is part of a Python object
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 # A list of texts as Python or numpy prints it: pandas and ``datasets`` write it into a cell of a
@@ -151,6 +152,16 @@ def first_rows(path: str | Path, count: int) -> tuple[list[str], list[dict[str, 
     return columns, list(readable)
 
 
+def looks_like_row(names: Sequence[str]) -> bool:
+    """Return whether what should be names of columns has an image file, or a number beside a
+    sentence.
+    """
+    has_image = any(name.lower().endswith(limits.IMAGE_SUFFIXES) for name in names)
+    # Tables that pandas writes may have numbers as names of all columns.
+    has_sentence = any(len(name.split()) > 3 for name in names)
+    return has_image or (has_sentence and any(name.isdecimal() for name in names))
+
+
 def _sources(
     path: Path,
     columns: Sequence[str],
@@ -169,6 +180,10 @@ def _sources(
         present = [alias for alias in names if alias in columns]
         hint = nearest(names[0], columns)
         fault = f"no column {names[0]!r}; {hint}its columns: {shown}"
+        if looks_like_row(columns):
+            fault = f"no header: its first line is {shown}; write the names of its columns above"
+        elif not columns:
+            fault = "is empty; write it again"
         require(present or name not in required, path, fault)
         if present:
             sources[name] = present[0]
@@ -233,6 +248,9 @@ def _lines(path: Path) -> Iterator[str]:
     require_regular(path)
     with path.open("rb") as opened:
         first = opened.readline(2 * limits.CELL)
+    is_archive = first.startswith(ARCHIVES)
+    fault = "is an Excel workbook or a ZIP archive, not text"
+    require(not is_archive, path, fault, "export it as CSV in UTF-8")
     is_utf8 = b"\0" not in first[:4]
     require(is_utf8, path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8")
     newline = "\n" if first.endswith(b"\n") else ""
