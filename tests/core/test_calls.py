@@ -153,7 +153,7 @@ NAMES = "the names are constants of this module"
 # The number of places and the reason why they are safe.
 KNOWN = {
     ("compclip/__init__.py", "importlib.import_module"): (2, NAMES),
-    ("compclip/__main__.py", "importlib.import_module"): (5, NAMES),
+    ("compclip/__main__.py", "importlib.import_module"): (4, NAMES),
     ("compclip/__main__.py", "importlib.util.find_spec"): (
         2,
         "looks for a package without importing it",
