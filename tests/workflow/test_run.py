@@ -53,6 +53,20 @@ def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path
             run_snakemake([sys.executable, "-c", f"import os; {code}"])
 
 
+def test_making_a_release_ends_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(f"base: {ROOT}/config.yaml\nresults: out\n")
+    targets = []
+    monkeypatch.setattr(run, "main", lambda command: targets.append(command.snakemake))
+    run.make_release(run.Run(config=Path("mine.yaml")))
+    assert targets == [["make_release"]] and not capsys.readouterr().out
+    Path("out", "release").mkdir(parents=True)
+    run.make_release(run.Run(config=Path("mine.yaml")))
+    assert capsys.readouterr().out == "release: out/release\n"
+
+
 def test_the_lock_of_a_run_that_is_alive_is_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

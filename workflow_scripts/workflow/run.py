@@ -164,6 +164,10 @@ def unlock(command: Unlock) -> None:
 def make_release(command: Run) -> None:
     """Run the workflow up to the release."""
     main(command.model_copy(update={"snakemake": [*command.snakemake, "make_release"]}))
+    release = Path(read_config(command.config).results, "release")
+    # A dry run makes none.
+    if release.is_dir():
+        print(f"release: {release}")
 
 
 def main(command: Run) -> None:
