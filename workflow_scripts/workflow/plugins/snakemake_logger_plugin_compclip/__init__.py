@@ -7,7 +7,7 @@ from snakemake import cli
 from workflow_scripts.workflow.screen import LogHandler as LogHandler
 
 
-def print_unless_profile(text: str, **options: Any) -> None:
+def print_unless_profile(text: str = "", **options: Any) -> None:
     """Print what Snakemake's command line prints, except the line about its profile."""
     if not text.startswith("Using "):
         print(text, **options)
