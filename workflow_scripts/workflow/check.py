@@ -135,7 +135,8 @@ class Findings:
                 image_size(file)
             except BrokenImage as error:
                 faults[file] = str(error)
-        for file, fault in [*faults.items()][:1]:
+        if faults:
+            file, fault = next(iter(faults.items()))
             count = f"{len(faults):,} damaged images among the {len(decoded):,} that were read"
             self.notes.append(f"{key}: {count}, the first {file} ({fault}); replace them")
 
