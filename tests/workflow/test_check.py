@@ -2,6 +2,7 @@
 computed before.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -166,6 +167,18 @@ def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "captions.csv").write_text("picture,caption\n0,a red cup\n")
     (error,) = check_config(load_config(values | SMALL_JUDGE)).errors
     assert error.startswith("dataset.table: ") and "no column 'image_id'" in error
+
+
+def test_a_table_is_read_again_only_if_it_has_changed_since_the_run(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg"])
+    config = load_config(table_of(tmp_path, 2) | SMALL_JUDGE)
+    config.data_folder.mkdir(parents=True)
+    captions = config.data_folder / "captions.parquet"
+    captions.touch()
+    os.utime(captions, (0, 2**31))
+    assert not check_config(config).notes
+    os.utime(captions, (0, 0))
+    assert "1 of the table's 2 images are missing" in check_config(config).notes[0]
 
 
 def test_a_published_file_without_content_is_an_error(tmp_path: Path) -> None:
