@@ -163,7 +163,7 @@ def test_bad_rows_and_stated_caption_ids_are_counted_and_named(tmp_path: Path) -
             b'{"image_id": 1e20, "caption": "a"}',
             "may have lost digits; write it as text",
         ),
-        ("t.csv", b"", "its columns: none"),
+        ("t.csv", b"", "is empty; write it again"),
         ("t.csv", b"image_id,caption\n", "no captions"),
         (
             "t.csv",

@@ -182,8 +182,6 @@ def _sources(
         fault = f"no column {names[0]!r}; {hint}its columns: {shown}"
         if looks_like_row(columns):
             fault = f"no header: its first line is {shown}; write the names of its columns above"
-        elif not columns:
-            fault = "is empty; write it again"
         require(present or name not in required, path, fault)
         if present:
             sources[name] = present[0]
@@ -328,6 +326,7 @@ def _csv(path: Path, suffix: str) -> Table:
     present = [separator for separator in separators if separator in first_line]
     rows = _csv_rows(path, (present or separators)[0])
     _, names = next(rows, (1, []))
+    require(names, path, "is empty", "write it again")
     columns = [tidy_id(name) for name in names]
     return columns, _named_cells(columns, rows)
 
