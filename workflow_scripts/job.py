@@ -156,10 +156,7 @@ def run_script(main: Callable[[Job], None]) -> None:
         _check_library()
         job = Job.from_snakemake(snakemake)
         if is_first:
-            # Inputs named ``after`` must exist before the job, which does not read them.
-            unread = {str(path) for path in snakemake.input.get("after") or []}
-            reads = [path for path in snakemake.input if path not in unread]
-            run_checked(main, job, step, reads, snakemake.output)
+            run_checked(main, job, step, snakemake.input, snakemake.output)
         else:
             main(job)
         # User and system time of this process and of its children.
