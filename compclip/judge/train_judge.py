@@ -6,6 +6,7 @@ code or settings that determine its weights change.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,7 +208,7 @@ def training_key(
         processes,
         digest.digest(),
         training_data.count.tobytes(),
-        *texts,
+        json.dumps(texts),
     ).hex()
 
 
