@@ -11,8 +11,6 @@ rule train_judge:
         folder="<dataset>/images",
         pretraining=plan.source.tables.get("pretraining", []),
         files=plan.judge.files,
-        # Training waits for the audit and for the estimated widths of intervals.
-        after=ancient(plan.of_judged("accepted.json", "widths.json")),
     output:
         judge=directory("<judged>/judges/{judge}"),
     log:

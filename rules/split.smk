@@ -155,6 +155,7 @@ rule swap_adjectives:
         "<logs>/split/{composition}/swap_adjectives.log",
     benchmark:
         "<logs>/split/{composition}/swap_adjectives.benchmark.tsv"
+    priority: 2  # the audit before the training, unless there are cores for both
     group:
         plan.split.group
     conda:
@@ -289,6 +290,7 @@ rule audit:
         "<logs>/split/{composition}/audit.log",
     benchmark:
         "<logs>/split/{composition}/audit.benchmark.tsv"
+    priority: 2  # the audit before the training, unless there are cores for both
     group:
         plan.split.group
     conda:
@@ -309,6 +311,7 @@ rule accept_split:
         accepted="<dataset>/{composition}/accepted.json",
     log:
         "<logs>/split/{composition}/accept_split.log",
+    priority: 2  # the audit before the training, unless there are cores for both
     group:
         plan.split.group
     conda:

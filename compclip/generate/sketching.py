@@ -56,7 +56,9 @@ def prompt_statements(
     replaced.
     """
     stated = defaultdict[tuple[str, int], list[Any]](list)
-    for fact in facts[facts["image_id"].isin(prompts["image_id"])].itertuples():
+    is_prompted = facts["image_id"].isin(prompts["image_id"])
+    # As objects, because pandas converts texts one by one when it iterates over them.
+    for fact in facts[is_prompted].astype(object).itertuples():
         stated[fact.image_id, fact.caption_id].append(fact)
     swaps: dict[tuple[str, int], dict[int, str]] = {}
     for swap in swapped.itertuples():
@@ -118,8 +120,12 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     scenes = []
     # Some painters draw the same bird for several prompts.
     pictures = dict[Any, bytes]()
+    files = [context.folder / name for name in prompts.file_name]
+    # Once for each folder, because asking for one costs as much as half a drawing.
+    for folder in {file.parent for file in files}:
+        folder.mkdir(parents=True, exist_ok=True)
     rows = track(prompts.itertuples(), len(prompts), "drawings")
-    for stated, row in zip(statements, rows, strict=True):
+    for stated, file, row in zip(statements, files, rows, strict=True):
         keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
         start = dice.pick(birds)
@@ -136,8 +142,6 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         content = (*scene.items(), pose)
         if content not in pictures:
             pictures[content] = png(paint_scene(scene, pose, size))
-        file = context.folder / row.file_name
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pictures[content])
         scenes.append(scene)
     if undrawable:

@@ -6,10 +6,11 @@ code or settings that determine its weights change.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,14 @@ class TrainingData:
     first: np.ndarray  # first caption of each image
     count: np.ndarray  # number of captions of each image
     validation: dict[str, ValidationSet]  # by split
+
+
+class Trained(NamedTuple):
+    """A trained model."""
+
+    built: Built
+    rows: list[dict[str, Any]]  # the log of its training, a row for each epoch
+    ids: torch.Tensor  # (n, length), of the training captions; none without epochs
 
 
 def training_code() -> str:
@@ -199,7 +208,7 @@ def training_key(
         processes,
         digest.digest(),
         training_data.count.tobytes(),
-        *texts,
+        json.dumps(texts),
     ).hex()
 
 
@@ -240,15 +249,14 @@ def evaluator(training_inputs: TrainingInputs, training_data: TrainingData) -> E
 
 
 def describe_training(
-    built: Built, training_data: TrainingData, config: Training, rows: list[dict[str, Any]]
+    trained: Trained, training_data: TrainingData, config: Training
 ) -> dict[str, Any]:
     """Return a summary: the model, its training data, and how often images finally retrieve their
     captions.
     """
-    tokenizer = built.tokenizer()
     texts = training_data.texts if config.epochs else []
-    ids = tokenize(tokenizer, texts)
-    truncated = int(find_truncated_texts(tokenizer, texts, ids).sum())
+    is_truncated = find_truncated_texts(trained.built.tokenizer(), texts, trained.ids)
+    truncated = int(is_truncated.sum())
     report_truncated(truncated, len(texts))
     summary = {
         "model": model_name(config.model),
@@ -263,7 +271,7 @@ def describe_training(
         "captions": len(texts),
         "truncated_captions": truncated,
     }
-    for name, value in rows[-1].items():
+    for name, value in trained.rows[-1].items():
         if name.startswith("retrieval"):
             summary[name] = value
     return summary
@@ -296,7 +304,7 @@ def train_judge(
     cache: Path,
     device: torch.device,
     group: Group,
-) -> tuple[Built, list[dict[str, Any]]]:
+) -> Trained:
     """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
     Args:
@@ -304,9 +312,6 @@ def train_judge(
         threads: of torch; changes floating-point rounding.
         cache: folder of checkpoints and of activations of frozen parts.
         group: the processes that train together (``judge.parallel.joined``).
-
-    Returns:
-        The trained model; the log of its training, a row for each epoch.
     """
     with settled(threads):
         check_precision(settings.precision, device, "judge.precision")
@@ -324,10 +329,10 @@ def train_judge(
         identity = training_key(training_data, settings, seed, threads, device, group.count)
         folder = cache / "judge" / identity
         training_inputs = TrainingInputs(judge, settings, folder, group, seed)
+        ids = tokenize(judge.tokenizer, training_data.texts if settings.epochs else [])
 
         def prepare() -> tuple[Examples, Evaluate]:
             evaluate = evaluator(training_inputs, training_data)
-            ids = tokenize(judge.tokenizer, training_data.texts)
             captions = training_inputs.captions(ids, "captions")
             _log_training(judge.model, training_data, settings, device)
             images = training_inputs.images(
@@ -341,4 +346,4 @@ def train_judge(
             evaluate = evaluator(training_inputs, training_data)
             rows = [{"epoch": 0, "step": 0, **evaluate()}]
         training_inputs.clear()
-    return built, rows
+    return Trained(built, rows, ids)

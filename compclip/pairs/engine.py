@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic_core import from_json
+
 from compclip.core.identity.cache import key
 from compclip.core.identity.code import code_hash
 from compclip.core.reading.normal import Normalized, normalize
@@ -147,9 +149,9 @@ class Extractor:
 
 def decode_occurrences(value: bytes) -> list[Occurrence]:
     """Return the occurrences that ``Extractor.parse`` encoded."""
-    return [Occurrence(*row) for row in json.loads(value.partition(b"\n")[0])]
+    return [Occurrence(*row) for row in from_json(value.partition(b"\n")[0])]
 
 
 def decode_tree(value: bytes) -> Tree:
     """Return the tree that ``Extractor.parse`` encoded."""
-    return Tree(*json.loads(value.partition(b"\n")[2]))
+    return Tree(*from_json(value.partition(b"\n")[2]))

@@ -44,14 +44,14 @@ def records_of(results: Path) -> dict[str, dict]:
     }
 
 
-def test_nothing_is_made_of_a_split_before_it_is_accepted() -> None:
+def test_nothing_is_judged_by_a_split_before_it_is_accepted() -> None:
     planned = jobs(ROOT / "config.yaml")
     reading = {
         job.rule
         for job in planned
         if any(path.endswith("/color/accepted.json") for path in job.inputs)
     }
-    assert reading == {"export", "make_prompts", "train_judge"}
+    assert reading == {"export", "make_prompts"}
     # The audit's own job does not fail: Snakemake deletes the outputs of one that does.
     (accepting,) = {
         job.inputs for job in planned if job.rule == "accept_split" and "/color/" in job.outputs[0]
@@ -103,9 +103,8 @@ def test_undecisive_modules_change_no_artifact(
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):
         module, made = importlib.import_module(job.script), job.mock_job()
-        reads = [path for path in job.inputs if Path(path) not in getattr(made.input, "after", [])]
         with contextlib.chdir(ROOT):
-            run_checked(module.main, made, job.script.split(".", 1)[1], reads, job.outputs)
+            run_checked(module.main, made, job.script.split(".", 1)[1], job.inputs, job.outputs)
     results = first_run.root / "results"
     assert first_run.artifacts("results") == Project(tmp_path).artifacts("results")
     assert records_of(results) == records_of(tmp_path / "results")

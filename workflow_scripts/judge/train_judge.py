@@ -39,7 +39,7 @@ def main(job: Job) -> None:
             judge_half=params.judge_half,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
         )
-        judge, log_rows = train_judge(
+        trained = train_judge(
             training_data,
             settings,
             seed=params.seed,
@@ -51,10 +51,10 @@ def main(job: Job) -> None:
         # All processes end with the same weights, so one writes them.
         if not group.first:
             return
-        summary = describe_training(judge, training_data, settings, log_rows)
+        summary = describe_training(trained, training_data, settings)
         folder = job.output.judge
-        judge_hash = save_judge(judge, model_name(settings.model), settings.crop, folder)
-        log_table = pd.DataFrame(log_rows)
+        judge_hash = save_judge(trained.built, model_name(settings.model), settings.crop, folder)
+        log_table = pd.DataFrame(trained.rows)
         # Figures of the training are drawn from this table.
         with atomic(folder / "log.csv") as temporary:
             log_table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")

@@ -155,12 +155,14 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
-    is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
-    is_text = isinstance(value, str | bytes)
-    need(is_list and not is_text, f"expected a list, such as [{ascii(value)[:40]}]")
-    values = value.tolist() if hasattr(value, "tolist") else list(value)
+    values = value
+    if hasattr(value, "tolist"):
+        values = value.tolist()
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        values = list(value)
     # An array of 0 dimensions gives a number.
-    need(isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]")
+    if not isinstance(values, list):
+        raise ValueError(f"expected a list, such as [{ascii(values)[:40]}]")
     return values
 
 
@@ -187,8 +189,9 @@ def suspects(values: pd.Series) -> Iterable[tuple[Any, Any]]:
     # This type has no lone surrogates, and Arrow searches ten times as fast as a loop.
     if values.dtype == "str":
         is_blank = ~values.str.contains(VISIBLE.pattern)
-        values = values[is_blank | values.str.contains(CONTROL.pattern)]
-    return values.items()
+        return values[is_blank | values.str.contains(CONTROL.pattern)].items()
+    # Ids repeat, of which the first is named.
+    return values.drop_duplicates().items()
 
 
 def read_names(value: Any, missing: bool = False) -> np.ndarray:
