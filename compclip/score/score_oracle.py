@@ -25,7 +25,7 @@ from compclip.score.choices import (
     variants_of_entries,
     with_failed,
 )
-from compclip.score.entries import ENTRY, EntrySet, number_set
+from compclip.score.entries import ENTRY, EntrySet
 from compclip.score.score_table import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Weights, blocks, expected_top1, weigh
 
@@ -206,7 +206,7 @@ def score_by_oracle(
         entries=as_facts(entry_set.entries, entry_facts),
         pool=as_facts(entry_set.pool, pool_facts),
     )
-    numbered = number_set(entry_set, rules.classes)
+    numbered = entry_set.numbered
     captions = [oracle.facts_by_text[text] for text in numbered.texts]
     scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
@@ -227,7 +227,7 @@ def score_by_oracle(
             _, _, tied[rows] = weigh(values, perfect, rows, weights)
             yield rows, values
 
-    judged = rules.judge(one_pass(), n + 1, numbered)
+    judged = rules.judge(entry_set, numbered, one_pass(), n + 1)
 
     def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():

@@ -50,7 +50,8 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
     )
     scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
     images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
-    part = EntrySet("test_seen", "test_seen", "original", entries, entries)
+    classes = pd.Series({"a": "image a"})
+    part = EntrySet("test_seen", "test_seen", "original", entries, entries, classes, swapped)
     drawn = scenes.assign(image_id="b", caption_id=0, draw=0, split="test_seen")
     with pytest.raises(UserError, match=r"made/a\.png: unknown scene; generate it again"):
         scenes_of_entries(part, images, scenes, drawn)

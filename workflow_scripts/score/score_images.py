@@ -21,7 +21,12 @@ from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
 from compclip.score.entries import EntrySet
-from compclip.score.measure_bias import BiasEntries, bias_entries, measure_bias
+from compclip.score.measure_bias import (
+    BiasEntries,
+    bias_entries,
+    entries_by_images,
+    measure_bias,
+)
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
@@ -68,12 +73,11 @@ def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     faithful = job.params.faithful_generator
     drawn_as_asked = read_table(manifests[faithful], MANIFEST) if faithful else None
     return bias_entries(
+        entries_by_images(inputs.tables["prompts"], inputs.images, drawn_as_asked),
         inputs.tables["captions"],
-        inputs.images,
         **read_tables(job, "pairs", "ranking"),
         heldout=read_heldout(job.input.heldout),
-        prompts=inputs.tables["prompts"],
-        manifest=drawn_as_asked,
+        variants=inputs.variants,
     )
 
 
@@ -82,8 +86,9 @@ class Scored:
     """What all judges score."""
 
     inputs: Inputs
-    # In memory until all judges have scored them, because numbering their captions is slow.
-    generators: Sequence[tuple[str, list[EntrySet]]]
+    # In memory until all judges have scored them, because numbering their captions, finding the
+    # variants of their prompts and drawing their distractors is slow.
+    generators: Mapping[str, list[EntrySet]]
     entries: BiasEntries
     digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
     find_item: Callable[[str], BoxedFile]
@@ -96,7 +101,7 @@ def read_scored(job: Job) -> Scored:
     image_folders = filter(None, [job.input.files, *job.input.made])
     return Scored(
         inputs,
-        generators=list(read_generators(job, inputs)),
+        generators=read_generators(job, inputs),
         entries=read_bias_entries(job, inputs),
         digests=file_digests(image_folders),
         # Paths are relative to the results folder; photographs are cut to the box of their bird.
@@ -128,13 +133,13 @@ def score_by_judge(
     )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
-    for (name, sets), folder in zip(scored.generators, files.scores, strict=True):
-        scores = score_images(sets, inputs.rules, variants, embed_texts, embed_images, adjustment)
+    for (name, sets), folder in zip(scored.generators.items(), files.scores, strict=True):
+        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
         used = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    bias = measure_bias(embed_texts, embed_images, adjustment, variants, scored.entries)
+    bias = measure_bias(embed_texts, embed_images, adjustment, scored.entries)
     return composition | judge | bias
 
 
