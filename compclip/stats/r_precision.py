@@ -342,8 +342,8 @@ def r_precision(
         return similarity[rows].astype(dtype, copy=False)
 
     similarity_blocks = blocks(similarities, entries.classes)
-    draws = sample_distractors(entries, pool, candidates, seed)
-    return judge_entries(similarity_blocks, texts, entries, pool, draws, ties)
+    distractors = sample_distractors(entries, pool, candidates, seed)
+    return judge_entries(similarity_blocks, texts, entries, pool, distractors, ties)
 
 
 def _count_earlier(numbers: np.ndarray) -> list[int]:

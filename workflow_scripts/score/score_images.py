@@ -86,6 +86,7 @@ class Scored:
     """What all judges score."""
 
     inputs: Inputs
+    captions: list[str]
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
     generators: Mapping[str, list[EntrySet]]
@@ -101,6 +102,7 @@ def read_scored(job: Job) -> Scored:
     image_folders = filter(None, [job.input.files, *job.input.made])
     return Scored(
         inputs,
+        captions=inputs.captions,
         generators=read_generators(job, inputs),
         entries=read_bias_entries(job, inputs),
         digests=file_digests(image_folders),
@@ -110,14 +112,15 @@ def read_scored(job: Job) -> Scored:
 
 
 def score_by_judge(
-    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles
+    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles, truncated: set[str]
 ) -> dict[str, Any]:
-    """Score and write all generators by one judge; return the judge's bias."""
+    """Score and write all generators by one judge; return the judge's bias.
+
+    truncated: the captions that the judge truncates.
+    """
     inputs = scored.inputs
     variants = inputs.variants
-    captions = inputs.captions
-    embed_texts = embed_once(embedder, captions + variants["text"].tolist())
-    truncated = find_truncated(embedder.judge, captions)
+    embed_texts = embed_once(embedder, scored.captions + variants["text"].tolist())
 
     def embed_images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(list(map(scored.find_item, paths)), scored.digests)
@@ -150,10 +153,16 @@ def main(job: Job) -> None:
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
     contents: dict[str, dict[str, Any]] = {}
+    tokenizer = None
+    truncated = set[str]()
     with opened as embedders:
         for files, embedder in zip(judge_files(job), embedders, strict=True):
             log.info("judge %s", files.name)
-            bias = score_by_judge(job, scored, embedder, files)
+            # Judges that were trained on the same captions have equal tokenizers.
+            if tokenizer is None or embedder.judge.tokenizer != tokenizer:
+                tokenizer = embedder.judge.tokenizer
+                truncated = find_truncated(embedder.judge, scored.captions)
+            bias = score_by_judge(job, scored, embedder, files, truncated)
             write_json(bias, files.bias)
             contents[files.name] = bias
     judges = BiasCheck(contents, params.max_bias)
