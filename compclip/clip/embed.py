@@ -14,7 +14,7 @@ import numpy as np
 from compclip.core.errors import UserError
 from compclip.core.identity.cache import Cache, keys
 from compclip.core.identity.code import code_hash
-from compclip.core.identity.digests import sha256
+from compclip.core.identity.digests import has_changed, sha256
 from compclip.core.log import log
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Embedder:
             vectors = self.judge.encode_images(chosen, self.batch, *judges)
             # An embedding of other bytes would stay in the cache under the digest of these.
             for path, _ in chosen:
-                if sha256(path) != digests[path]:
+                if has_changed(path, digests[path]):
                     raise UserError(
                         f"{path}: changed while it was read; wait until it is complete and run "
                         "again"
