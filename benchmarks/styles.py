@@ -42,7 +42,7 @@ from compclip.dataset.sketch.draw import GRID_SIZE, Pose, draw_pose, paint_scene
 from compclip.dataset.sketch.world import Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generators import faithful, memorizer, unbound, usual
-from compclip.score.choices import adjective_choices, variants_of_entries
+from compclip.score.choices import adjective_choices, options_of, variants_of_entries
 from compclip.stats.composed import REGIONS, SEEN, Choices, Scale, verdict_of
 from workflow_scripts.layout import Layout
 from workflow_scripts.workflow.config import read_config
@@ -246,7 +246,8 @@ class World:
                 known.update(zip(missing, judge.encode_texts(missing, BATCH), strict=True))
             return np.stack([known[text] for text in texts])
 
-        found = adjective_choices(self.prompts[rows], split, self.variants, embed, images[rows])
+        options = options_of(self.prompts[rows], split, self.variants)
+        found = adjective_choices(options, embed, images[rows])
         assert found.chosen is not None, "variants name their adjectives"
         return found.first, found.chosen
 

@@ -14,7 +14,7 @@ import numpy as np
 from compclip.core.errors import UserError
 from compclip.core.identity.cache import Cache, keys
 from compclip.core.identity.code import code_hash
-from compclip.core.identity.digests import sha256
+from compclip.core.identity.digests import has_changed, sha256
 from compclip.core.log import log
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Encoder(Protocol):
     preprocess: Any
 
     def encode_images(self, items: Sequence[BoxedFile], batch: int, *judges: Any) -> np.ndarray: ...
-    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
+    def encode_texts(self, texts: Sequence[str], batch: int, *judges: Any) -> np.ndarray: ...
 
 
 @dataclass
@@ -94,6 +94,8 @@ class Embedder:
     settings: str  # what else determines the bytes of an embedding
     # Embedders whose judges see the same pixels; this one fills their caches, too.
     with_same_pixels: list[Embedder] = field(default_factory=list)
+    # The same for judges that also see the same tokens.
+    with_same_tokens: list[Embedder] = field(default_factory=list)
 
     def images(
         self, items: Sequence[BoxedFile], checked: Mapping[str, str] | None = None
@@ -113,7 +115,7 @@ class Embedder:
             vectors = self.judge.encode_images(chosen, self.batch, *judges)
             # An embedding of other bytes would stay in the cache under the digest of these.
             for path, _ in chosen:
-                if sha256(path) != digests[path]:
+                if has_changed(path, digests[path]):
                     raise UserError(
                         f"{path}: changed while it was read; wait until it is complete and run "
                         "again"
@@ -136,13 +138,20 @@ class Embedder:
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [texts[row] for row in rows]
-            return self.judge.encode_texts(chosen, self.batch)
+            judges = [embedder.judge for embedder in self.with_same_tokens]
+            vectors = self.judge.encode_texts(chosen, self.batch, *judges)
+            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
+            for embedder, block in zip(self.with_same_tokens, blocks, strict=True):
+                embedder._store(embedder._text_keys(chosen), block)
+            return vectors
 
         def describe(row: int) -> str:
             return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
-        text_keys = keys(("caption", self.settings, self.judge.hash), zip(texts))
-        return self._rows("captions", text_keys, encode, describe)
+        return self._rows("captions", self._text_keys(texts), encode, describe)
+
+    def _text_keys(self, texts: Sequence[str]) -> list[bytes]:
+        return keys(("caption", self.settings, self.judge.hash), zip(texts))
 
     def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
         rows = ((digests[path], repr(box)) for path, box in items)
@@ -213,7 +222,7 @@ def open_embedder(
 @contextmanager
 def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Embedder]]:
     """Open several embedders with these ``settings``; an image is read once for all judges that see
-    the same pixels.
+    the same pixels, and a caption for all that see the same tokens.
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
@@ -221,8 +230,11 @@ def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Emb
             inputs = _inputs(embedder.judge)
             # Only later ones: when they are asked, the first has filled their caches.
             for later in opened[number + 1 :]:
-                if _inputs(later.judge) == inputs:
-                    embedder.with_same_pixels.append(later)
+                if _inputs(later.judge) != inputs:
+                    continue
+                embedder.with_same_pixels.append(later)
+                if later.judge.tokenizer == embedder.judge.tokenizer:
+                    embedder.with_same_tokens.append(later)
         yield opened
 
 

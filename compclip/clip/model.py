@@ -281,8 +281,16 @@ class Judge:
         with settled(self.threads):
             return encode_batches(self.read_ahead(items, batch), batch, progress, encode)
 
-    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
-        """Return (n, d) float32 for n captions, after cleaning them."""
+    def encode_texts(self, texts: Sequence[str], batch: int, *judges: "Judge") -> np.ndarray:
+        """Return (n, d) float32 for n captions, after cleaning them.
+
+        With k further ``judges``, which must be of the same model and have an equal tokenizer, (n,
+        (1 + k) * d).
+        """
+
+        def encode(ids: np.ndarray) -> torch.Tensor:
+            return torch.cat([judge._texts(ids) for judge in (self, *judges)], dim=1)
+
         groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
         batches = []
         for _, ids in groups:
@@ -290,7 +298,7 @@ class Judge:
             batches += [part.numpy() for part in ids.split(batch) if len(part)]
         progress = Progress(len(texts), "captions")
         with settled(self.threads):
-            vectors = encode_batches(batches, batch, progress, self._texts)
+            vectors = encode_batches(batches, batch, progress, encode)
         # Back from the order of the groups to that of the captions.
         rows = np.concatenate([rows.numpy() for rows, _ in groups])
         result = np.empty_like(vectors)

@@ -54,6 +54,14 @@ class WordTokenizer:
         self.ids = {word: i for i, word in enumerate(vocabulary)}
         self.context_length = context_length
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another tokenizer maps every text to the same ids."""
+        if not isinstance(other, WordTokenizer):
+            return False
+        return self.ids == other.ids and self.context_length == other.context_length
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
         # The ids of all texts one after the other.

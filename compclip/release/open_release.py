@@ -116,7 +116,6 @@ class ReleasedTables:
         candidates = {"candidates": self.contents.candidates}
         return Rules(
             scoring=settings.scoring.model_copy(update=candidates),
-            classes=self.release.classes,
             seed=settings.seed,
             composition=self.name,
             prompts=settings.prompts,

@@ -165,6 +165,8 @@ def score_part(
         prompts=tables["prompts"],
         manifest=manifest,
         pools=Pools(composition.release.captions, composition.judged, tables["swapped"]),
+        classes=composition.release.classes,
+        variants=tables["variants"],
     )
     # A metric (``compclip.metrics``) scores one split alone.
     variants = tables["variants"]
@@ -175,7 +177,7 @@ def score_part(
     # Sorted, since a set has no fixed order, and other batches round differently.
     embed = texts([*sorted(captions), *variants["text"]])
     adjustment = composition.adjustment(judge)
-    return score_images(sets, rules, variants, embed, images, adjustment)
+    return score_images(sets, rules, embed, images, adjustment)
 
 
 def score_parts(

@@ -15,7 +15,7 @@ from compclip.core.artifacts.heldout import split_pair
 from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
-from compclip.score.choices import Adjustment, Embed, compare_texts
+from compclip.score.choices import Adjustment, Embed, compare_texts, options_of
 from compclip.score.entries import real_entries
 
 MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -79,7 +79,8 @@ def choose_adjustment(
     # Summed in float64, since the mean of many float32 vectors would lose digits.
     mean = reference.mean(axis=0, dtype=np.float64).astype(np.float32)
     embeddings = pictures(entries["path"].tolist())  # (n, d)
-    choices_for = compare_texts(entries, "test_seen", variants, texts, embeddings, mean)
+    options = options_of(entries, "test_seen", variants)
+    choices_for = compare_texts(options, texts, embeddings, mean)
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
     # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()

@@ -135,6 +135,8 @@ def with_failed(
     prompt.
     """
     n = len(failed)
+    if n == 0:
+        return choices
     entry, _ = variants_of_entries(failed, split, variants)
     # Any similarity is above minus infinity.
     lowest = np.full(n, -np.inf)
@@ -172,49 +174,62 @@ def gathered(
     return cosines
 
 
+@dataclass(frozen=True)
+class Options:
+    """The texts that the images of n entries are compared with, which are the same for all judges:
+    n prompts, and m variants of them.
+    """
+
+    pairs: pd.Series  # (n,)
+    entry: np.ndarray  # (m,) the entry of each variant
+    texts: list[str]  # distinct
+    text_rows: np.ndarray  # (n + m,) the row in ``texts`` of each prompt, then of each variant
+    adjectives: np.ndarray | None  # (n + m,); None if the table of variants has none
+
+
+def options_of(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> Options:
+    """Return the texts that the images of a split's entries are compared with."""
+    entry, variant = variants_of_entries(entries, split, variants)
+    # Draws share prompts and variants, so each distinct text has one row.
+    all_texts = pd.concat([entries["text"], variants["text"].iloc[variant]])
+    text_rows, texts = pd.factorize(all_texts)
+    adjectives = None
+    if "adjective" in variants:
+        pairs = entries["pair"].tolist()
+        names = [None if pd.isna(pair) else split_pair(pair)[0] for pair in pairs]
+        names += variants["adjective"].iloc[variant].tolist()
+        adjectives = np.array(names, object)
+    return Options(entries["pair"], entry, texts.tolist(), text_rows, adjectives)
+
+
 def compare_texts(
-    entries: pd.DataFrame,
-    split: str,
-    variants: pd.DataFrame,
-    embed: Embed,
-    images: np.ndarray,
-    mean: np.ndarray,
+    options: Options, embed: Embed, images: np.ndarray, mean: np.ndarray
 ) -> Callable[[np.ndarray], Choices]:
     """Return a function from multiples (n,) to the choices of adjectives for the entries, by
     adjusted similarities.
 
-    Adjectives are named if ``variants`` names them.
-
     These are the similarities of the entries' images (n, d) with their prompts and variants, minus
     the entry's multiple of the similarity of ``mean`` (d,) with the same text.
     """
-    n = len(entries)
-    entry, variant = variants_of_entries(entries, split, variants)
-    # Draws share prompts and variants, so each distinct text has one row.
-    all_texts = pd.concat([entries["text"], variants["text"].iloc[variant]])
-    text_row, texts = pd.factorize(all_texts)
-    embeddings = embed(texts.tolist())
+    n = len(images)
+    entry = options.entry
+    text_rows = options.text_rows
+    embeddings = embed(options.texts)
     cosines = gathered(images, embeddings)
-    of_prompts = cosines(np.arange(n), text_row[:n])  # (n,)
-    of_variants = cosines(entry, text_row[n:])  # (m,)
+    of_prompts = cosines(np.arange(n), text_rows[:n])  # (n,)
+    of_variants = cosines(entry, text_rows[n:])  # (m,)
     # (n + m,) of the same texts, with the mean image.
-    rows = np.arange(len(texts))
-    with_mean = gathered(mean[None], embeddings)(np.zeros_like(rows), rows)[text_row]
-    names = None
-    if "adjective" in variants:
-        # Of the prompts, then of the variants.
-        adjectives = [None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]]
-        adjectives += variants["adjective"].iloc[variant].tolist()
-        names = np.array(adjectives, object)
+    rows = np.arange(len(embeddings))
+    with_mean = gathered(mean[None], embeddings)(np.zeros_like(rows), rows)[text_rows]
 
     def choices_for(multiples: np.ndarray) -> Choices:
         adjusted = of_prompts - multiples * with_mean[:n]
         adjusted_variants = of_variants - multiples[entry] * with_mean[n:]
         choices = choose_adjectives(adjusted, adjusted_variants, entry)
-        if names is None:
+        if options.adjectives is None:
             return choices
         best = ranked_first(adjusted, adjusted_variants, entry)
-        chosen = names[np.where(best < 0, np.arange(n), n + best)]
+        chosen = options.adjectives[np.where(best < 0, np.arange(n), n + best)]
         # Without variants, there is no choice.
         chosen[choices.adjectives == 1] = None
         return replace(choices, chosen=chosen)
@@ -223,23 +238,18 @@ def compare_texts(
 
 
 def adjective_choices(
-    entries: pd.DataFrame,
-    split: str,
-    variants: pd.DataFrame,
-    embed: Embed,
-    images: np.ndarray,
-    adjustment: Adjustment | None = None,
+    options: Options, embed: Embed, images: np.ndarray, adjustment: Adjustment | None = None
 ) -> Choices:
     """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the
     images.
     """
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
-    choices_for = compare_texts(entries, split, variants, embed, images, mean)
+    choices_for = compare_texts(options, embed, images, mean)
     # Multiples of 0 leave the similarities as they are.
-    unadjusted = np.zeros(len(entries))
+    unadjusted = np.zeros(len(images))
     choices = choices_for(unadjusted)
     if adjustment is None:
         return choices
-    multiples = adjustment.multiples(entries["pair"])
+    multiples = adjustment.multiples(options.pairs)
     adjusted = choices_for(multiples)
     return replace(choices, adjusted=adjusted.first)

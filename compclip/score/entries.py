@@ -16,8 +16,9 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.tables import CAPTION_KEY
+from compclip.score.choices import Options, options_of
 from compclip.split.pools import Pools
-from compclip.stats.r_precision import Entries, Pool, make_pool
+from compclip.stats.r_precision import Draws, Entries, Pool, make_pool, sample_distractors
 
 # The columns that identify an entry within a split.
 ENTRY = ["image_id", "caption_id", "draw"]
@@ -34,14 +35,37 @@ class EntrySet:
     # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     entries: pd.DataFrame
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
+    classes: pd.Series  # the class of each image, by image_id
+    variants: pd.DataFrame  # columns of ``tables.VARIANTS``
     # ENTRY, pair, file_name, status of prompts whose image is missing or broken, which count as
     # wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
+    # by the number of candidates and the seed
+    _draws: dict[tuple[int, int], Draws] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property  # all judges ask for it
+    # All judges ask for what follows, which does not depend on them.
+    @cached_property
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
         return {*self.entries["text"].unique(), *self.pool["text"].unique()}
+
+    @cached_property
+    def numbered(self) -> "Numbered":
+        """The set in integers."""
+        return number_set(self)
+
+    @cached_property
+    def options(self) -> Options:
+        """The texts among which an adjective is chosen."""
+        return options_of(self.entries, self.split, self.variants)
+
+    def draws(self, candidates: int, seed: int) -> Draws:
+        """Return the sampled distractors."""
+        key = candidates, seed
+        if key not in self._draws:
+            numbered = self.numbered
+            self._draws[key] = sample_distractors(numbered.entries, numbered.pool, *key)
+        return self._draws[key]
 
 
 def judged_entries(
@@ -93,13 +117,15 @@ def entry_sets(
     prompts: pd.DataFrame,
     manifest: pd.DataFrame,
     pools: Pools,
+    classes: pd.Series,
+    variants: pd.DataFrame,
 ) -> list[EntrySet]:
     """Return the entry sets of a generator that serves ``splits``, in order."""
     result = []
     for name, split, kind in set_names(splits, distractors):
         entries, failed = judged_entries(prompts, manifest, split)
         pool = pools.of_set(split, kind)
-        result.append(EntrySet(name, split, kind, entries, pool, failed))
+        result.append(EntrySet(name, split, kind, entries, pool, classes, variants, failed))
     return result
 
 
@@ -112,7 +138,7 @@ class Numbered:
     texts: list[str]
 
 
-def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
+def number_set(entry_set: EntrySet) -> Numbered:
     """Return a set with images, classes and distinct texts numbered in sorted order; UserError if
     its pool is empty.
     """
@@ -125,7 +151,7 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
     # Captions of an entry's class are not its distractors.
     image_ids = pd.concat([entries["image_id"], pool["image_id"]])
-    class_index, _ = image_ids.map(classes).factorize(sort=True)
+    class_index, _ = image_ids.map(entry_set.classes).factorize(sort=True)
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
     # The seeds of an entry's draws depend on its key alone, not on the other entries.

@@ -8,9 +8,9 @@ against one of them. A judge also reads frequent pairs better than rare ones, an
 less frequent than most seen ones: they are compared with seen pairs of the same frequency.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,14 @@ import pandas as pd
 from compclip.core.artifacts.heldout import matched_pairs
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.tables import CAPTION_KEY, is_further
-from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
+from compclip.score.choices import (
+    Adjustment,
+    Choices,
+    Embed,
+    Options,
+    adjective_choices,
+    options_of,
+)
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption
@@ -125,57 +132,85 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
     return result
 
 
+class WithOptions(NamedTuple):
+    """Entries, and the texts that their images are compared with."""
+
+    rows: pd.DataFrame
+    options: Options
+
+
 @dataclass(frozen=True)
 class BiasEntries:
     """The entries that the bias of every judge of a composition is measured on."""
 
     # of seen and of held-out pairs, by split, by kind of images
-    by_images: dict[str, dict[str, pd.DataFrame]]
+    by_images: dict[str, dict[str, WithOptions]]
     # the real ones whose adjective has a synonym, with it in their text, by split
-    replaced: dict[str, pd.DataFrame]
+    replaced: dict[str, WithOptions]
     classes: pd.Series  # the class of each image
     matched: set[str]  # the seen pairs that are as frequent as held-out ones
     heldout: list[str]  # sorted
 
 
-def bias_entries(
-    captions: pd.DataFrame,
-    images: pd.DataFrame,
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    heldout: Sequence[str],
-    prompts: pd.DataFrame,
-    manifest: pd.DataFrame | None = None,
-) -> BiasEntries:
-    """Return the entries for ``measure_bias``.
+def entries_by_images(
+    prompts: pd.DataFrame, images: pd.DataFrame, manifest: pd.DataFrame | None = None
+) -> dict[str, dict[str, pd.DataFrame]]:
+    """Return the entries with ``real`` images and, given a ``manifest``, those with ``drawn`` ones,
+    of seen and of held-out pairs, by split.
 
     Args:
-        captions, images, pairs, ranking, prompts: columns of ``CAPTIONS`` and so on in ``tables``.
-        heldout: the held-out pairs.
+        prompts, images: columns of ``PROMPTS`` and ``IMAGES`` in ``tables``.
         manifest: images drawn as asked, of seen and of swapped captions.
     """
     # Further draws would give the prompts of matched pairs more weight.
     prompts = prompts[~is_further(prompts)]
-    real = {split: real_entries(prompts, images, split) for split in REAL_SPLITS}
-    by_images = {"real": real}
+    entries = {"real": {split: real_entries(prompts, images, split) for split in REAL_SPLITS}}
     if manifest is not None:
-        by_images["drawn"] = {
+        entries["drawn"] = {
             split: judged_entries(prompts, manifest, split)[0] for split in DRAWN_SPLITS
         }
+    return entries
+
+
+def bias_entries(
+    entries: Mapping[str, Mapping[str, pd.DataFrame]],
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: Sequence[str],
+    variants: pd.DataFrame,
+) -> BiasEntries:
+    """Return the entries for ``measure_bias``.
+
+    Args:
+        entries: as of ``entries_by_images``.
+        captions, pairs, ranking, variants: columns of ``CAPTIONS`` and so on in ``tables``.
+        heldout: the held-out pairs.
+    """
+
+    def with_options(by_split: Mapping[str, pd.DataFrame]) -> dict[str, WithOptions]:
+        return {
+            split: WithOptions(rows, options_of(rows, split, variants))
+            for split, rows in by_split.items()
+        }
+
     synonym_of = synonyms(captions, pairs)
-    replaced = {}
-    for split, entries in real.items():
-        replaced[split] = with_synonyms(entries, pairs, synonym_of)
-    classes = class_names(captions)
-    matched = matched_pairs(ranking, heldout)
-    return BiasEntries(by_images, replaced, classes, matched, sorted(heldout))
+    replaced = {
+        split: with_synonyms(rows, pairs, synonym_of) for split, rows in entries["real"].items()
+    }
+    return BiasEntries(
+        by_images={kind: with_options(by_split) for kind, by_split in entries.items()},
+        replaced=with_options(replaced),
+        classes=class_names(captions),
+        matched=matched_pairs(ranking, heldout),
+        heldout=sorted(heldout),
+    )
 
 
 def measure_bias(
     texts: Embed,
     pictures: Embed,
     adjustment: Adjustment | None,
-    variants: pd.DataFrame,
     entries: BiasEntries,
 ) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
@@ -184,7 +219,6 @@ def measure_bias(
         texts: from n captions to their embeddings by the judge, (n, d), of unit length.
         pictures: the same from paths in the entries.
         adjustment: as of ``choose_adjustment``.
-        variants: columns of ``tables.VARIANTS``.
         entries: as of ``bias_entries``.
 
     Returns:
@@ -194,16 +228,17 @@ def measure_bias(
         fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
     """
 
-    def choose(rows: pd.DataFrame, split: str) -> Choices:
-        images = pictures(rows["path"].tolist())
-        return adjective_choices(rows, split, variants, texts, images, adjustment)
+    def choose(asked: WithOptions) -> Choices:
+        images = pictures(asked.rows["path"].tolist())
+        return adjective_choices(asked.options, texts, images, adjustment)
 
     result: dict[str, Any] = {"images": {}}
     agreements = []
     for kind, by_split in entries.by_images.items():
-        choices = {split: choose(rows, split) for split, rows in by_split.items()}
+        choices = {split: choose(asked) for split, asked in by_split.items()}
         tables = [
-            choices_table(rows, choices[split], entries.classes) for split, rows in by_split.items()
+            choices_table(asked.rows, choices[split], entries.classes)
+            for split, asked in by_split.items()
         ]
         # The first split has seen pairs, the second held-out ones.
         seen, held_out = tables
@@ -219,8 +254,8 @@ def measure_bias(
                 pair: accuracy(held_out[held_out["pair"] == pair]) for pair in entries.heldout
             }
             for split, replaced in entries.replaced.items():
-                original = choices[split].first[replaced.index]
-                with_synonym = choose(replaced, split).first
+                original = choices[split].first[replaced.rows.index]
+                with_synonym = choose(replaced).first
                 # NaN without another adjective.
                 differences = np.abs(original - with_synonym)
                 agreements.append(1 - differences[~np.isnan(differences)])

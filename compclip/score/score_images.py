@@ -34,7 +34,7 @@ from compclip.core.tables import CAPTION_KEY
 from compclip.score import score_table
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed
 from compclip.score.config import Scoring
-from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
+from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.score.score_table import Rules, SetScores
 from compclip.split.pools import bounded, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score
@@ -157,7 +157,7 @@ def score_by_judge(
     rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices
 ) -> SetScores:
     """Return the scores of one set, from the embeddings (n, d) of its images."""
-    numbered, texts = number_by_embedding(rules.number(entry_set), embed)
+    numbered, texts = number_by_embedding(entry_set.numbered, embed)
     nearest = Nearest(len(texts), numbered)
 
     def one_pass() -> Blocks:
@@ -166,7 +166,7 @@ def score_by_judge(
             nearest.add(rows, values)
             yield rows, values
 
-    judged = rules.judge(one_pass(), len(texts), numbered)
+    judged = rules.judge(entry_set, numbered, one_pass(), len(texts))
 
     def controls(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
@@ -182,7 +182,6 @@ def score_by_judge(
 def score_images(
     sets: Sequence[EntrySet],
     rules: Rules,
-    variants: pd.DataFrame,
     texts: Embed,
     images: Embed,
     adjustment: Adjustment | None = None,
@@ -195,7 +194,6 @@ def score_images(
 
     Args:
         sets: sets of a split, which differ only in their pools, must be consecutive.
-        variants: columns of ``tables.VARIANTS``.
         texts: maps n captions to their embeddings by the judge, (n, d), of unit length.
         images: the same for the paths of ``sets``.
         adjustment: None: adjective accuracy is not adjusted.
@@ -204,14 +202,14 @@ def score_images(
         The scores of each set, by name.
     """
     scored: dict[str, SetScores] = {}
-    for split, split_sets in groupby(sets, key=lambda entry_set: entry_set.split):
+    for _, split_sets in groupby(sets, key=lambda entry_set: entry_set.split):
         # Sets of a split have the same images, so these are embedded and their adjectives chosen
         # once.
         same_images = list(split_sets)
         first = same_images[0]
         embeddings = images(first.entries["path"].tolist())
-        choices = adjective_choices(first.entries, split, variants, texts, embeddings, adjustment)
-        choices = with_failed(choices, first.failed, split, variants)
+        choices = adjective_choices(first.options, texts, embeddings, adjustment)
+        choices = with_failed(choices, first.failed, first.split, first.variants)
         for entry_set in same_images:
             scored[entry_set.name] = score_by_judge(rules, entry_set, texts, embeddings, choices)
     return scored
@@ -364,22 +362,25 @@ def score_with_judge(
     # Either table may lack classes; each image is then its own class.
     class_columns = [*CAPTION_KEY, "class_id"]
     classes = class_names(pd.concat([captions, entries]).reindex(columns=class_columns))
+    if variants is None:
+        variants = entries[[*CAPTION_KEY, "text"]].head(0)
+    else:
+        variants = variants_of_captions(variants, entries, captions)
     entry_set = EntrySet(
         SET_NAME,
         SET_NAME,
         "original",
         entries.sort_values(ENTRY, ignore_index=True),
         captions,
+        classes,
+        # The set is of no split of a run, and its variants are all of it.
+        variants.assign(split=SET_NAME),
     )
-    scoring = with_candidates(scoring or Scoring(), entry_set, classes)
-    if variants is None:
-        variants = entries[[*CAPTION_KEY, "text"]].head(0)
-    else:
-        variants = variants_of_captions(variants, entries, captions)
+    scoring = with_candidates(scoring or Scoring(), entry_set)
     texts = {*entries["text"], *captions["text"], *variants["text"]}
     counts = {"texts": len(texts), "truncated_texts": len(find_truncated(judge, texts))}
-    rules = Rules(scoring, classes, seed)
-    scored = embed_and_score(entry_set, rules, variants, judge, digests, batch)
+    rules = Rules(scoring, seed)
+    scored = embed_and_score(entry_set, rules, judge, digests, batch)
     table = scored.table
 
     def estimate(column: str) -> ScoreEstimate:
@@ -395,9 +396,9 @@ def score_with_judge(
     )
 
 
-def with_candidates(scoring: Scoring, entry_set: EntrySet, classes: pd.Series) -> Scoring:
+def with_candidates(scoring: Scoring, entry_set: EntrySet) -> Scoring:
     """Return the settings with the number of candidates; UserError for too few captions."""
-    numbered = number_set(entry_set, classes)
+    numbered = entry_set.numbered
     classes_of_entries = numbered.entries.classes
     pool = pool_summary(numbered.pool, classes_of_entries, candidates=2)
     # The entry with the fewest eligible captions decides.
@@ -409,7 +410,6 @@ def with_candidates(scoring: Scoring, entry_set: EntrySet, classes: pd.Series) -
 def embed_and_score(
     entry_set: EntrySet,
     rules: Rules,
-    variants: pd.DataFrame,
     judge: Encoder,
     digests: Mapping[str, str],
     batch: int,
@@ -427,7 +427,5 @@ def embed_and_score(
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images([(Path(path), None) for path in paths], digests)
 
-        # The set is of no split of a run, and its variants are all of it.
-        variants = variants.assign(split=entry_set.split)
-        scored = score_images([entry_set], rules, variants, embedder.texts, images)
+        scored = score_images([entry_set], rules, embedder.texts, images)
     return scored[entry_set.name]

@@ -7,7 +7,7 @@ be true of an image.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,11 +21,10 @@ from compclip.score import score_table
 from compclip.score.choices import (
     Choices,
     choose_adjectives,
-    gathered,
     variants_of_entries,
     with_failed,
 )
-from compclip.score.entries import ENTRY, EntrySet, number_set
+from compclip.score.entries import ENTRY, EntrySet
 from compclip.score.score_table import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Weights, blocks, expected_top1, weigh
 
@@ -34,6 +33,39 @@ CaptionKey = tuple[str, int]
 Facts = dict[CaptionKey, frozenset[Fact]]
 # The start of the adjective in the caption, and the fact that it states.
 Statement = tuple[int, str, str, str]
+
+
+class FactTable:
+    """The facts that captions state, each of which has a column."""
+
+    def __init__(self, captions: Iterable[frozenset[Fact]]) -> None:
+        # Sorted, because a set has another order in each process.
+        self.facts = sorted(set[Fact]().union(*captions))
+        self.column_of = {fact: column for column, fact in enumerate(self.facts)}
+
+    def columns(self, captions: Sequence[frozenset[Fact]]) -> np.ndarray:
+        """Return (k, most facts of a caption): the columns in ``true_facts`` of the facts of each
+        caption, then that of no fact.
+        """
+        sizes = np.array([len(caption) for caption in captions], int)
+        columns = np.full((len(captions), sizes.max(initial=1)), len(self.facts))
+        is_fact = np.arange(columns.shape[1]) < sizes[:, None]
+        columns[is_fact] = [self.column_of[fact] for caption in captions for fact in caption]
+        return columns
+
+    def true_facts(self, scenes: pd.DataFrame) -> np.ndarray:
+        """Return (n, f + 1): 1 where a fact is true of a scene, else 0; the last column is 0.
+
+        Sums and products of these are counts, which float32 represents exactly.
+        """
+        true = np.zeros((len(scenes), len(self.facts) + 1), np.float32)
+        values_of = {attribute: pd.factorize(scenes[attribute]) for attribute in scenes}
+        for column, (part, kind, value) in enumerate(self.facts):
+            # A fact about an attribute that no scene has is false.
+            codes, values = values_of.get(f"{part}:{kind}", ((), ()))
+            if value in values:
+                true[:, column] = codes == values.get_loc(value)
+        return true
 
 
 class Oracle:
@@ -69,6 +101,9 @@ class Oracle:
         self.original: Facts = {
             caption: _changed(statements, ()) for caption, statements in stated.items()
         }
+        facts_of_texts = {*self.original.values(), *self.swapped.values(), *self.of_variants}
+        self.table = FactTable(facts_of_texts)
+        self.variant_columns = self.table.columns(self.of_variants)
         of_captions = {*self.original.values(), *self.swapped.values(), frozenset[Fact]()}
         self.facts_by_text = {facts_text(of_caption): of_caption for of_caption in of_captions}
 
@@ -93,52 +128,32 @@ def _changed(
     )
 
 
-@dataclass(frozen=True)
-class _FactTable:
-    """Which of f facts are true of scenes, and which captions state them.
-
-    Products of these are counts, which float32 represents exactly.
+def fraction_stated(true: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return (m,): which fraction of the facts of each caption, in ``columns`` (m, facts), is true
+    of the scene in a row of ``true``; 0 without facts.
     """
-
-    true: np.ndarray  # (n, f) of each scene
-    stated: np.ndarray  # (k, f) by each caption
-    sizes: np.ndarray  # (k,) facts of each caption, at least 1
-
-    @classmethod
-    def count(cls, scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> "_FactTable":
-        facts = sorted(set().union(*captions))
-        column_of = {fact: column for column, fact in enumerate(facts)}
-        stated = np.zeros((len(captions), len(facts)), np.float32)
-        rows = np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
-        columns = [column_of[fact] for caption in captions for fact in caption]
-        stated[rows, columns] = 1
-        true = np.zeros((len(scenes), len(facts)), np.float32)
-        values_of = {attribute: pd.factorize(scenes[attribute]) for attribute in scenes}
-        for column, (part, kind, value) in enumerate(facts):
-            # A fact about an attribute that no scene has is false.
-            codes, values = values_of.get(f"{part}:{kind}", ((), ()))
-            if value in values:
-                true[:, column] = codes == values.get_loc(value)
-        sizes = np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
-        return cls(true, stated, sizes)
+    no_fact = true.shape[1] - 1
+    sizes = np.count_nonzero(columns != no_fact, axis=1)
+    counts = np.zeros(len(rows))
+    # A fact of each caption at a time, since all would need much memory.
+    for column in columns.T:
+        counts += true[rows, column]
+    return counts / np.maximum(sizes, 1)
 
 
 def oracle_choices(
-    entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame
+    entry_set: EntrySet, oracle: Oracle, of_prompts: np.ndarray, true: np.ndarray
 ) -> Choices:
-    """Return the oracle's choice of adjective for each entry, from the scenes of the images."""
+    """Return the oracle's choice of adjective for each entry.
+
+    Args:
+        of_prompts: (n,) the fraction of the facts of each prompt that is true of its image.
+        true: (n, f + 1) the facts that are true of the images.
+    """
     split = entry_set.split
-    # Both (m,), by variant; the facts below are those of the n prompts, then of the m variants.
+    # Both (m,), by variant.
     entry, variant = variants_of_entries(entry_set.entries, split, oracle.variants)
-    keys = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
-    prompts = [own.get(key, frozenset()) for key in keys]
-    variants = [oracle.of_variants[row] for row in variant]
-    facts = _FactTable.count(scenes, [*prompts, *variants])
-    n = len(prompts)
-    # The product of an image's and a text's row counts the stated facts that are true.
-    counts = gathered(facts.true, facts.stated)
-    of_prompts = counts(np.arange(n), np.arange(n)) / facts.sizes[:n]
-    of_variants = counts(entry, np.arange(n, len(facts.sizes))) / facts.sizes[n:]
+    of_variants = fraction_stated(true, entry, oracle.variant_columns[variant])
     choices = choose_adjectives(of_prompts, of_variants, entry)
     return with_failed(choices, entry_set.failed, split, oracle.variants)
 
@@ -169,16 +184,24 @@ def scenes_of_entries(
     return result.reset_index(drop=True)
 
 
-def fraction_true(
-    scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that maps rows of ``scenes`` (n) to similarities with ``captions`` (k), of
-    shape (rows, k).
+def fraction_true(true: np.ndarray, columns: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that maps rows of ``true`` (n, f + 1) to similarities with captions, whose
+    facts are in ``columns`` (k, facts), of shape (rows, k).
 
-    Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
+    Each fraction is one division in float32, so equal fractions are equal floats; 0 without facts.
     """
-    facts = _FactTable.count(scenes, captions)
-    return lambda rows: facts.true[rows] @ facts.stated.T / facts.sizes
+    k = len(columns)
+    stated = np.zeros((true.shape[1], k), np.float32)
+    stated[columns.T, np.arange(k)] = 1
+    stated[-1] = 0  # no fact
+    sizes = np.maximum(stated.sum(axis=0), 1)
+
+    def similarities(rows: np.ndarray) -> np.ndarray:
+        counts = true[rows] @ stated
+        counts /= sizes
+        return counts
+
+    return similarities
 
 
 @cache
@@ -206,15 +229,19 @@ def score_by_oracle(
         entries=as_facts(entry_set.entries, entry_facts),
         pool=as_facts(entry_set.pool, pool_facts),
     )
-    numbered = number_set(entry_set, rules.classes)
-    captions = [oracle.facts_by_text[text] for text in numbered.texts]
-    scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
-    choices = oracle_choices(entry_set, oracle, entry_facts, scenes)
+    numbered = entry_set.numbered
     # A distractor ties with a completely true own caption only if it is completely true as well.
     # That caption is added as the last text, and each entry takes it for its own.
-    n = len(captions)
+    n = len(numbered.texts)
+    captions = [oracle.facts_by_text[text] for text in numbered.texts]
+    columns = oracle.table.columns([*captions, frozenset()])
+    scenes = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
+    true = oracle.table.true_facts(scenes)
+    own_columns = columns[numbered.entries.own]
+    of_prompts = fraction_stated(true, np.arange(len(scenes)), own_columns)
+    choices = oracle_choices(entry_set, oracle, of_prompts, true)
     # The oracle is scored like a judge whose similarity is this fraction.
-    similarities = fraction_true(scenes, [*captions, frozenset()])
+    similarities = fraction_true(true, columns)
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     weights = Weights(numbered.pool, n + 1)
     tied = np.zeros(len(entry_set.entries))
@@ -227,7 +254,9 @@ def score_by_oracle(
             _, _, tied[rows] = weigh(values, perfect, rows, weights)
             yield rows, values
 
-    judged = rules.judge(one_pass(), n + 1, numbered)
+    judged = rules.judge(entry_set, numbered, one_pass(), n + 1)
+    # float32 decides what is equal, but would change the last digits of some fractions.
+    judged = replace(judged, similarity=of_prompts)
 
     def truth(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():

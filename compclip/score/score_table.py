@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from compclip.core.artifacts.rounding import DECIMALS, rounded
 from compclip.core.tables import CAPTION_KEY, are_among, is_further
 from compclip.score.choices import Choices
 from compclip.score.config import Scoring
-from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
+from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.stats import balance
 from compclip.stats.r_precision import Blocks, Judged, judge_entries, sampled
 
@@ -25,40 +24,26 @@ class Rules:
     """How entries are scored."""
 
     scoring: Scoring
-    classes: pd.Series  # the class of each image, by image_id
     seed: int = 0
     composition: str = ""  # how dominant pairs are balanced
     # the captions of test_seen and test_unseen that are prompts, for the summaries
     prompts: str = "all"
     # the swapped captions
     swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))
-    # of the sets that are in use
-    _numbered: WeakKeyDictionary[EntrySet, Numbered] = field(
-        default_factory=WeakKeyDictionary, repr=False
-    )
 
     @property
     def candidates(self) -> int:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
 
-    def number(self, entry_set: EntrySet) -> Numbered:
-        """Return a set in integers, which are the same for all judges."""
-        if entry_set not in self._numbered:
-            self._numbered[entry_set] = number_set(entry_set, self.classes)
-        return self._numbered[entry_set]
+    def judge(self, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, texts: int) -> Judged:
+        """Return the results of the entries of a set, from their similarities with all texts.
 
-    def judge(self, blocks: Blocks, texts: int, numbered: Numbered) -> Judged:
-        """Return the results of the entries of a set, from their similarities with all texts."""
-        return judge_entries(
-            blocks,
-            texts,
-            numbered.entries,
-            numbered.pool,
-            candidates=self.candidates,
-            ties=self.scoring.ties,
-            seed=self.seed,
-        )
+        numbered: the set, with the numbers of the texts in ``blocks``.
+        """
+        draws = entry_set.draws(self.candidates, self.seed)
+        ties = self.scoring.ties
+        return judge_entries(blocks, texts, numbered.entries, numbered.pool, draws, ties)
 
     def cap(self, pairs: Sequence[str]) -> balance.Cap:
         """Return how dominant swapped pairs are reduced."""
@@ -131,7 +116,7 @@ def score_set(
     """
     n = len(entry_set.entries)
     # The entries without an image come last, as in the table.
-    pairs = [*entry_set.entries["pair"], *entry_set.failed["pair"]]
+    pairs = entry_set.entries["pair"].tolist() + entry_set.failed["pair"].tolist()
     cap = None
     weight = np.ones(len(pairs))  # only swapped entries are balanced
     prompts = rules.prompts
@@ -162,14 +147,13 @@ def predictions(entry_set: EntrySet, judged: Judged, rows: np.ndarray) -> list[P
     """Return the sampled hits of the entries ``rows``, (n,), as published: image_id, caption_id,
     path, and the index of the candidate ranked first.
     """
-    entries = entry_set.entries.loc[rows, ["image_id", "caption_id", "path"]]
-    predicted = np.array(judged.predicted)[rows]
-    result = []
-    for entry, index in zip(entries.itertuples(index=False), predicted, strict=True):
-        image, caption, path = entry
-        # One object for equal texts, so that the pickle's bytes depend only on the content.
-        result.append((sys.intern(image), int(caption), sys.intern(path), int(index)))
-    return result
+    entries = entry_set.entries[rows]
+    # Lists, because iterating over a column of strings takes several times as long. One object for
+    # equal texts, so that the pickle's bytes depend only on the content.
+    images = map(sys.intern, entries["image_id"].tolist())
+    paths = map(sys.intern, entries["path"].tolist())
+    predicted = judged.predicted[rows].tolist()
+    return list(zip(images, entries["caption_id"].tolist(), paths, predicted, strict=True))
 
 
 def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:

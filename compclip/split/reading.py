@@ -33,7 +33,8 @@ from compclip.text.lexicon import (
     surface_forms,
 )
 
-TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
+# Hyphens separate tokens, as spaces do.
+TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s-]|_")
 MODIFYING = ("adjective", "modifier")
 # After an adjective they add nothing: `a red colored crown`, `a small sized bill`.
 SUFFIXES = WORDS.transparent & WORDS.plain_ed
@@ -99,26 +100,16 @@ class Reader:
 
     def _add(self, kind: str, forms: Mapping[str, str]) -> None:
         for form, canonical in forms.items():
-            tokens = self._tokens(normalize(form.lower()).text)
-            words = tuple(token.group() for token in tokens)
+            words = tuple(TOKEN.findall(normalize(form.lower()).text))
             self.forms[words] = (kind, canonical)
             longest = self.longest.get(words[0], 0)
             self.longest[words[0]] = max(longest, len(words))
 
-    @staticmethod
-    def _tokens(text: str) -> list[re.Match[str]]:
-        """Return the tokens; hyphens separate tokens, as spaces do."""
-        return [match for match in TOKEN.finditer(text) if match.group() != "-"]
-
     def _longest_form(self, lowers: list[str], i: int) -> tuple[int, str, str]:
         """Return the length in tokens, kind and word of the longest form that begins at token
-        ``i``.
+        ``i``, with which some form begins.
         """
-        longest = self.longest.get(lowers[i])
-        # Most tokens begin no form.
-        if longest is None:
-            return 1, "other", lowers[i]
-        longest = min(longest, len(lowers) - i)
+        longest = min(self.longest[lowers[i]], len(lowers) - i)
         for length in range(longest, 0, -1):
             entry = self.forms.get(tuple(lowers[i : i + length]))
             if entry is not None:
@@ -131,17 +122,24 @@ class Reader:
         the longest.
         """
         as_read = normalize(text)
-        tokens = self._tokens(as_read.text)
+        tokens = list(TOKEN.finditer(as_read.text))
         lowers = [token.group().lower() for token in tokens]
         items: list[TextItem] = []
         i = 0
         while i < len(tokens):
-            length, kind, word = self._longest_form(lowers, i)
-            if self.has_compounds and kind == "noun" and items and items[-1].kind == "noun":
-                items[-1] = replace(items[-1], kind="other")
-            last = tokens[i + length - 1]
+            length = 1
+            kind = "other"
+            word = lowers[i]
+            # Most tokens begin no form.
+            if word in self.longest:
+                length, kind, word = self._longest_form(lowers, i)
+                if self.has_compounds and kind == "noun" and items and items[-1].kind == "noun":
+                    items[-1] = replace(items[-1], kind="other")
+            start = tokens[i].start()
+            end = tokens[i + length - 1].end()
             # A normalized text may be shorter or longer than the given one.
-            start, end = as_read.given(tokens[i].start(), last.end())
+            if as_read.spans is not None:
+                start, end = as_read.given(start, end)
             items.append(TextItem(kind, word, start, end))
             i += length
         return items

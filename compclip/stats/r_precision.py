@@ -61,6 +61,16 @@ class Pool:
         high = np.searchsorted(self.classes, class_index, "right")
         return int(low), int(high)
 
+    def require_others(self, classes: np.ndarray) -> None:
+        """Raise UserError if all images are of one of these classes, (n,)."""
+        pool_classes = np.unique(self.classes)
+        if len(pool_classes) == 1 and pool_classes[0] in classes:
+            lacking = "only one image" if self.images == 1 else "no image of another class"
+            raise UserError(
+                f"{lacking} in this split, so no distractors; add captions of other images or "
+                "classes"
+            )
+
     def eligible(self, class_index: int) -> int:
         """Return the number of possible distractors for an image of a class."""
         low, high = self.span(class_index)
@@ -103,15 +113,6 @@ class Weights:
     def of(self, class_index: int) -> tuple[np.ndarray, int]:
         """Return the weights (texts,) for a class, excluding its own captions, and their total."""
         low, high = self.pool.span(class_index)
-        n_images = high - low
-        if n_images == self.pool.images:
-            lacking = "no image of another class"
-            if n_images == 1:
-                lacking = "only one image"
-            raise UserError(
-                f"{lacking} in this split, so no distractors; add captions of other images or "
-                "classes"
-            )
         captions = slice(*self.pool.starts[[low, high]])
         portions = self.portions[captions]
         weights = self.weights.copy()
@@ -149,8 +150,8 @@ def expected_top1(
 
 
 def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np.ndarray:
-    """Return k drawn distinct texts (n, k) for entries of these ``classes`` (n,), each of which has
-    an eligible image.
+    """Return k drawn captions (n, k), as indices of ``pool.texts``, for entries of these
+    ``classes`` (n,), each of which has an eligible image.
 
     ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor, one for its image and one for
     its caption.
@@ -165,7 +166,7 @@ def draw_distractors(uniform: np.ndarray, pool: Pool, classes: np.ndarray) -> np
     image += np.where(image >= low, size, 0)
     n_captions = np.diff(pool.starts)[image]
     caption = (uniform[:, 1] * n_captions).astype(np.int64)
-    return pool.texts[pool.starts[image] + caption]
+    return pool.starts[image] + caption
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,14 @@ class Entries:
     own: np.ndarray
     classes: np.ndarray
     keys: list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The sampled distractors of n entries, which are the same for all judges."""
+
+    captions: np.ndarray  # (n, candidates - 1), indices of ``Pool.texts``
+    luck: np.ndarray  # (n,) numbers in [0, 1) that break ties
 
 
 @dataclass(frozen=True)
@@ -241,16 +250,10 @@ def judge_entries(
     texts: int,
     entries: Entries,
     pool: Pool,
-    *,
-    candidates: int,
+    draws: Draws,
     ties: Ties,
-    seed: int,
 ) -> Judged:
-    """Return the results of ``entries`` against ``pool``, in one pass over their blocks.
-
-    The sampled hit of an entry depends only on its key, the pool and the seed. Raises UserError if
-    an entry has no eligible image.
-    """
+    """Return the results of ``entries`` against ``pool``, in one pass over their blocks."""
     n = len(entries.own)
     similarity = np.zeros(n)
     beaten = np.zeros(n)
@@ -261,16 +264,18 @@ def judge_entries(
     for rows, values in blocks:
         own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
         similarity[rows] = own
-        drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
-        distractors = np.take_along_axis(values, drawn, axis=1)
+        drawn_texts = pool.texts[draws.captions[rows]]
+        distractors = np.take_along_axis(values, drawn_texts, axis=1)
         own_column = own[:, None]
         # A comparison with NaN is false, so NaN loses.
         hit[rows] = (distractors <= own_column).all(axis=1)
         if ties == "random":
             # The own caption is ranked first among k ties and itself with probability 1 / (k + 1).
             ties_and_own = (distractors == own_column).sum(axis=1) + 1
-            hit[rows] &= luck * ties_and_own < 1
+            hit[rows] &= draws.luck[rows] * ties_and_own < 1
         best_distractor[rows] = distractors.argmax(axis=1)
+    # The entry's own caption is a candidate, too.
+    candidates = draws.captions.shape[1] + 1
     expected = expected_top1(beaten, tied, candidates, ties)
     predicted = np.where(hit, 0, 1 + best_distractor)
     return Judged(similarity, beaten, tied, expected, hit, predicted)
@@ -337,9 +342,8 @@ def r_precision(
         return similarity[rows].astype(dtype, copy=False)
 
     similarity_blocks = blocks(similarities, entries.classes)
-    return judge_entries(
-        similarity_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed
-    )
+    distractors = sample_distractors(entries, pool, candidates, seed)
+    return judge_entries(similarity_blocks, texts, entries, pool, distractors, ties)
 
 
 def _count_earlier(numbers: np.ndarray) -> list[int]:
@@ -347,25 +351,32 @@ def _count_earlier(numbers: np.ndarray) -> list[int]:
     return pd.Series(numbers).groupby(numbers).cumcount().tolist()
 
 
-def sample_distractors(
-    entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distractors (n, candidates - 1) of entries ``rows``, and numbers (n,) in [0, 1)
-    that break ties.
+def sample_distractors(entries: Entries, pool: Pool, candidates: int, seed: int) -> Draws:
+    """Return the sampled distractors of entries; those of an entry depend only on its key, the pool
+    and the seed.
+
+    Raises UserError if an entry has no eligible image.
     """
+    pool.require_others(entries.classes)
+    n = len(entries.own)
     # For each distractor an image and a caption; and one number that breaks ties.
     size = 2 * (candidates - 1) + 1
-    digests = []
-    for row in rows:
-        entry_seed = derive_seed(seed, "distractors", *entries.keys[row])
-        # SHAKE-128 is five times as fast as new generators.
-        stream = hashlib.shake_128(entry_seed.to_bytes(8, "big"))
-        digests.append(stream.digest(4 * size))
-    integers = np.frombuffer(b"".join(digests), "<u4").reshape(-1, size)
-    uniform = integers * 2.0**-32  # in [0, 1)
-    choices = uniform[:, :-1].reshape(len(rows), 2, candidates - 1)
-    drawn = draw_distractors(choices, pool, entries.classes[rows])
-    return drawn, uniform[:, -1]
+    captions = np.zeros((n, candidates - 1), np.int32)
+    luck = np.zeros(n)
+    for start in range(0, n, BLOCK):
+        block = slice(start, start + BLOCK)
+        digests = []
+        for key in entries.keys[block]:
+            entry_seed = derive_seed(seed, "distractors", *key)
+            # SHAKE-128 is five times as fast as new generators.
+            stream = hashlib.shake_128(entry_seed.to_bytes(8, "big"))
+            digests.append(stream.digest(4 * size))
+        integers = np.frombuffer(b"".join(digests), "<u4").reshape(-1, size)
+        uniform = integers * 2.0**-32  # in [0, 1)
+        choices = uniform[:, :-1].reshape(-1, 2, candidates - 1)
+        captions[block] = draw_distractors(choices, pool, entries.classes[block])
+        luck[block] = uniform[:, -1]
+    return Draws(captions, luck)
 
 
 def sampled(

@@ -30,8 +30,11 @@ _CONTENT = parse_yaml(decode(LEXICONS / "grammar.yaml"))
 WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.items()})
 
 _LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
-_LONGEST = max(phrase.count("_") for phrase in _LETTERS) + 1  # words of a phrase
-_OPENERS = {phrase.partition("_")[0] for phrase in _LETTERS}
+# The number of words of the longest phrase that begins with a word.
+_LONGEST: dict[str, int] = {}
+for _phrase in _LETTERS:
+    _opener = _phrase.partition("_")[0]
+    _LONGEST[_opener] = max(_LONGEST.get(_opener, 0), _phrase.count("_") + 1)
 _SUPPOSING = _LETTERS["suppose"]
 
 
@@ -65,9 +68,10 @@ def scope_letters(words: Sequence[str], unlisted: Sequence[str]) -> str:
         word = words[begin]
         letter = unlisted[begin]
         further = ""
+        longest = _LONGEST.get(word.partition("_")[0], 0)
         # Most words begin no phrase.
-        if word.partition("_")[0] in _OPENERS:
-            phrase = _longest_phrase(words[begin : begin + _LONGEST])
+        if longest:
+            phrase = _longest_phrase(words[begin : begin + longest])
             letter = _LETTERS.get(phrase, letter)
             further = "_" * phrase.count("_")
         if word in WORDS.inverted_verbs and _is_inverted(words, begin, letters):

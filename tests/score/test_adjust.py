@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 
 from compclip.score.adjust import MULTIPLES, best_multiple, choose_adjustment, reference_images
-from compclip.score.choices import Adjustment, adjective_accuracy, adjective_choices, gathered
+from compclip.score.choices import (
+    Adjustment,
+    adjective_accuracy,
+    adjective_choices,
+    gathered,
+    options_of,
+)
 from tests.score.world import COLORS
 
 D = 32
@@ -69,12 +75,13 @@ def test_adjusting_subtracts_a_multiple_of_what_the_text_gets_from_reference_ima
     for split in ("test_seen", "test_unseen"):
         entries = prompts[prompts["split"] == split].reset_index(drop=True)
         shown = shown_in(entries, images)
-        choices = adjective_choices(entries, split, variants, texts, shown, adjustment)
+        options = options_of(entries, split, variants)
+        choices = adjective_choices(options, texts, shown, adjustment)
         for row, color in enumerate(entries["adjective"]):
             multiple = 0.25 if color == "blue" else 0.75
             values = candidates @ shown[row] - multiple * (candidates @ reference.T).mean(axis=1)
             assert choices.adjusted[row] == (COLORS[values.argmax()] == color)
-        plain = adjective_choices(entries, split, variants, texts, shown)
+        plain = adjective_choices(options, texts, shown)
         assert plain.adjusted is None
         np.testing.assert_array_equal(plain.first, choices.first)
 
@@ -89,7 +96,8 @@ def test_the_prior_of_frequent_adjectives_is_removed() -> None:
     }
     held_out = prompts[prompts["split"] == "test_unseen"].reset_index(drop=True)
     shown = shown_in(held_out, images)
-    choices = adjective_choices(held_out, "test_unseen", variants, texts, shown, adjustment)
+    options = options_of(held_out, "test_unseen", variants)
+    choices = adjective_choices(options, texts, shown, adjustment)
     assert choices.first.mean() < 0.2 and choices.adjusted.mean() > 0.8
     # No label of a held-out pair is read.
     again = choose_adjustment(

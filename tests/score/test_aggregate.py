@@ -254,10 +254,8 @@ def test_the_best_of_the_drawn_distractors_is_predicted() -> None:
         generator.integers(0, 30, 40), np.full(40, 99), [(f"i{i}", 0, 0) for i in range(40)]
     )
     blocks = precision.blocks(lambda rows: similarity[rows], entries.classes)
-    found = precision.judge_entries(
-        blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0
-    )
-    drawn, _ = precision.sample_distractors(entries, np.arange(40), pool, 4, 0)
-    candidates = np.column_stack([entries.own, drawn])
+    draws = precision.sample_distractors(entries, pool, 4, 0)
+    found = precision.judge_entries(blocks, 30, entries, pool, draws, "own_first")
+    candidates = np.column_stack([entries.own, pool.texts[draws.captions]])
     expected = [int(np.argmax(similarity[i, candidates[i]])) for i in range(40)]
     assert found.predicted.tolist() == expected and len(set(expected)) == 4

@@ -44,7 +44,7 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
     assert texts.dtype == np.float32 and texts.shape == (3, 16)
 
 
-def test_an_image_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
+def test_an_item_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
     judge = FakeJudge()
     judge.hash, judge.embed = "other", lambda text: -FakeJudge.embed(text)
     with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
@@ -52,6 +52,9 @@ def test_an_image_is_read_once_for_all_judges(tmp_path: Path, files: list[Path])
         first.with_same_pixels = [second]
         items = [(path, None) for path in files]
         assert np.array_equal(first.images(items), -second.images(items)) and not judge.images_seen
+        first.with_same_tokens = [second]
+        texts = ["red wing", "blue bill"]
+        assert np.array_equal(first.texts(texts), -second.texts(texts)) and not judge.texts_seen
 
 
 def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: list[Path]) -> None:

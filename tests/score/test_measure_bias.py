@@ -15,7 +15,13 @@ from compclip.core.artifacts.heldout import matched_pairs
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
 from compclip.score.entries import Numbered
-from compclip.score.measure_bias import bias_entries, measure_bias, synonyms, with_synonyms
+from compclip.score.measure_bias import (
+    bias_entries,
+    entries_by_images,
+    measure_bias,
+    synonyms,
+    with_synonyms,
+)
 from compclip.score.score_images import Nearest
 from compclip.stats.r_precision import Entries, blocks, make_pool
 from tests.score.world import COLORS, FakeJudge
@@ -101,8 +107,9 @@ def measured(judge: FakeJudge) -> dict:
         captions[["image_id", "caption_id", "class_id", "text"]],
         pairs.drop(columns="text"),
     )
-    entries = bias_entries(captions, images, pairs, ranking, HELD_OUT, prompts)
-    return measure_bias(embed_texts, embed_images, adjustment, variants, entries)
+    real = entries_by_images(prompts, images)
+    entries = bias_entries(real, captions, pairs, ranking, HELD_OUT, variants)
+    return measure_bias(embed_texts, embed_images, adjustment, entries)
 
 
 def test_a_judge_that_reads_colors_passes_and_a_biased_one_does_not() -> None:

@@ -7,7 +7,13 @@ import pytest
 from compclip.core.artifacts.files import read_json
 from compclip.core.errors import UserError
 from compclip.score.entries import EntrySet
-from compclip.score.score_oracle import Oracle, fraction_true, scenes_of_entries
+from compclip.score.score_oracle import (
+    FactTable,
+    Oracle,
+    fraction_stated,
+    fraction_true,
+    scenes_of_entries,
+)
 from compclip.stats.r_precision import expected_top1
 from tests.project import Project
 
@@ -19,15 +25,21 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
         frozenset({("wing", "color", "red"), ("bill", "shape", "short"), ("tail", "color", "red")}),
         frozenset(),
     ]
-    values = fraction_true(scenes, captions)(np.array([0, 1]))
-    assert values.tolist() == [[1, 1 / 3, 0], [0, 0, 0]]
+    table = FactTable(captions)
+    true, columns = table.true_facts(scenes), table.columns(captions)
+    values = fraction_true(true, columns)(np.array([0, 1]))
+    assert values.tolist() == [[1, np.float32(1 / 3), 0], [0, 0, 0]]
+    each = fraction_stated(true, np.array([0, 0, 1]), columns)
+    assert each.tolist() == [1, 1 / 3, 0]
     # Equal fractions are equal floats.
     scenes = pd.DataFrame({f"p{i}:color": ["red"] for i in range(9)})
     captions = [
         frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true))
         for true in (1, 2, 3)
     ]
-    assert len(set(fraction_true(scenes, captions)(np.array([0]))[0])) == 1
+    table = FactTable(captions)
+    similarities = fraction_true(table.true_facts(scenes), table.columns(captions))
+    assert len(set(similarities(np.array([0]))[0])) == 1
     rows = [
         ("a", 0, "wing", "color", "red", 2, 5),
         ("a", 0, "bill", "shape", "long", 15, 19),
@@ -50,7 +62,8 @@ def test_shares_swapped_facts_and_scenes_by_hand() -> None:
     )
     scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
     images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
-    part = EntrySet("test_seen", "test_seen", "original", entries, entries)
+    classes = pd.Series({"a": "image a"})
+    part = EntrySet("test_seen", "test_seen", "original", entries, entries, classes, swapped)
     drawn = scenes.assign(image_id="b", caption_id=0, draw=0, split="test_seen")
     with pytest.raises(UserError, match=r"made/a\.png: unknown scene; generate it again"):
         scenes_of_entries(part, images, scenes, drawn)

@@ -348,8 +348,15 @@ def test_an_image_without_class_is_its_own_and_a_pool_not_empty(
     entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
     with pytest.raises(UserError, match="no captions"):
         number_set(
-            EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]),
-            class_names(captions),
+            EntrySet(
+                "test_seen",
+                "test_seen",
+                "original",
+                entries,
+                captions.iloc[:0],
+                class_names(captions),
+                entries.iloc[:0],
+            )
         )
 
 

@@ -44,9 +44,9 @@ class FakeJudge:
         vector = sum(np.random.default_rng(derive_seed(0, w)).standard_normal(16) for w in words)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
 
-    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
+    def encode_texts(self, texts: Sequence[str], batch: int, *others: "FakeJudge") -> np.ndarray:
         self.texts_seen += texts
-        return np.stack([self.embed(text) for text in texts])
+        return np.hstack([[judge.embed(text) for text in texts] for judge in (self, *others)])
 
     def encode_images(
         self, items: Sequence[tuple[Path, object]], batch: int, *others: "FakeJudge"

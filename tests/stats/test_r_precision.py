@@ -18,6 +18,7 @@ from compclip.stats.r_precision import (
     expected_top1,
     judge_entries,
     make_pool,
+    sample_distractors,
     sampled,
 )
 
@@ -76,12 +77,14 @@ def score(
 ):
     """Return the results of the ``chosen`` entries (None: all), each with its own key."""
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
+    candidates, ties, seed = (settings[name] for name in ("candidates", "ties", "seed"))
     numbers = np.arange(len(own)) if chosen is None else chosen
     entries = Entries(
         own[numbers], classes[numbers], [(f"image{i}", i, 0) for i in numbers.tolist()]
     )
     of = blocks(lambda rows: similarity[numbers[rows]], entries.classes)
-    return judge_entries(of, similarity.shape[1], entries, pool, **settings)
+    draws = sample_distractors(entries, pool, candidates, seed)
+    return judge_entries(of, similarity.shape[1], entries, pool, draws, ties)
 
 
 @settings(max_examples=60)
@@ -142,11 +145,11 @@ def test_distractors_follow_their_distribution_and_stay_in_the_pool() -> None:
     )
     n = 60_000
     uniform = np.random.default_rng(0).random((n, 2, 1))
-    drawn = draw_distractors(uniform, pool, np.full(n, 1))[:, 0]
+    drawn = pool.texts[draw_distractors(uniform, pool, np.full(n, 1))[:, 0]]
     # Class 1 draws from image 0 (texts 0, 1) and image 1 (text 2), images alike.
     assert np.bincount(drawn, minlength=5) / n == pytest.approx([0.25, 0.25, 0.5, 0, 0], abs=0.01)
     # A class that is not in the pool may draw from all of it.
-    drawn = draw_distractors(uniform, pool, np.full(n, 7))[:, 0]
+    drawn = pool.texts[draw_distractors(uniform, pool, np.full(n, 7))[:, 0]]
     assert np.bincount(drawn, minlength=5) / n == pytest.approx(
         [1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01
     )

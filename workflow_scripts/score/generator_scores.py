@@ -3,7 +3,6 @@ scores.
 """
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ class Inputs:
     images: pd.DataFrame
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
+    classes: pd.Series  # the class of each image, by image_id
     rules: Rules
     settings: dict[str, Any]  # what all summaries say of them
 
@@ -67,29 +67,32 @@ def read_inputs(job: Job) -> Inputs:
     candidates = bounded(scoring.candidates, least_distractors(**tables), job.location)
     rules = Rules(
         scoring=scoring.model_copy(update={"candidates": candidates}),
-        classes=class_names(read["captions"]),
         seed=params.seed,
         composition=job.wildcards.composition,
         prompts=params.prompts,
         swapped=read["swapped"],
     )
+    classes = class_names(read["captions"])
     return Inputs(
         tables=tables,
         images=read["images"],
         variants=read["variants"],
         # The adjustment of similarities is chosen on seen prompts.
         served={"test_seen"}.union(*params.splits_by_generator.values()),
+        classes=classes,
         rules=rules,
-        settings=settings_of(rules, judged, params.train_on),
+        settings=settings_of(rules, classes, judged, params.train_on),
     )
 
 
-def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, Any]:
+def settings_of(
+    rules: Rules, classes: pd.Series, judged: pd.DataFrame, train_on: str
+) -> dict[str, Any]:
     """Return what all summaries say of the settings and of the judged images."""
     settings: dict[str, Any] = {"train_on": train_on, "seed": rules.seed}
     for key in ("candidates", "ties", "chunks", "chunking"):
         settings[key] = getattr(rules.scoring, key)
-    classes = rules.classes[rules.classes.index.isin(judged["image_id"])]
+    classes = classes[classes.index.isin(judged["image_id"])]
     # ``class_names``: an image without a class is its own.
     without_class = int(classes.str.startswith("image ").sum())
     settings["class_rule"] = "other image" if without_class == len(classes) else "other class"
@@ -97,19 +100,23 @@ def settings_of(rules: Rules, judged: pd.DataFrame, train_on: str) -> dict[str, 
     return settings
 
 
-def read_generators(job: Job, inputs: Inputs) -> Iterator[tuple[str, list[EntrySet]]]:
-    """Yield the name and the sets of each generator."""
-    splits_by_generator = job.params.splits_by_generator
+def read_generators(job: Job, inputs: Inputs) -> dict[str, list[EntrySet]]:
+    """Return the sets of each generator, by its name."""
     prompts = inputs.tables["prompts"]
     pools = Pools(*(inputs.tables[name] for name in ("captions", "judged", "swapped")))
-    generators = zip(splits_by_generator.items(), job.input.manifests, strict=True)
-    for (name, splits), file in generators:
-        manifest = read_table(file, MANIFEST)
-        distractors = inputs.rules.scoring.distractors
-        yield (
-            name,
-            entry_sets(splits, distractors, prompts=prompts, manifest=manifest, pools=pools),
+    manifests = zip(job.params.splits_by_generator.items(), job.input.manifests, strict=True)
+    sets = {}
+    for (name, splits), file in manifests:
+        sets[name] = entry_sets(
+            splits,
+            inputs.rules.scoring.distractors,
+            prompts=prompts,
+            manifest=read_table(file, MANIFEST),
+            pools=pools,
+            classes=inputs.classes,
+            variants=inputs.variants,
         )
+    return sets
 
 
 def write_scores(job: Job, inputs: Inputs, name: str, judged: JudgedSets, output: Path) -> None:

@@ -21,7 +21,12 @@ from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
 from compclip.score.entries import EntrySet
-from compclip.score.measure_bias import BiasEntries, bias_entries, measure_bias
+from compclip.score.measure_bias import (
+    BiasEntries,
+    bias_entries,
+    entries_by_images,
+    measure_bias,
+)
 from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
@@ -68,12 +73,11 @@ def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     faithful = job.params.faithful_generator
     drawn_as_asked = read_table(manifests[faithful], MANIFEST) if faithful else None
     return bias_entries(
+        entries_by_images(inputs.tables["prompts"], inputs.images, drawn_as_asked),
         inputs.tables["captions"],
-        inputs.images,
         **read_tables(job, "pairs", "ranking"),
         heldout=read_heldout(job.input.heldout),
-        prompts=inputs.tables["prompts"],
-        manifest=drawn_as_asked,
+        variants=inputs.variants,
     )
 
 
@@ -82,8 +86,10 @@ class Scored:
     """What all judges score."""
 
     inputs: Inputs
-    # In memory until all judges have scored them, because numbering their captions is slow.
-    generators: Sequence[tuple[str, list[EntrySet]]]
+    captions: list[str]
+    # In memory until all judges have scored them, because numbering their captions, finding the
+    # variants of their prompts and drawing their distractors is slow.
+    generators: Mapping[str, list[EntrySet]]
     entries: BiasEntries
     digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
     find_item: Callable[[str], BoxedFile]
@@ -96,7 +102,8 @@ def read_scored(job: Job) -> Scored:
     image_folders = filter(None, [job.input.files, *job.input.made])
     return Scored(
         inputs,
-        generators=list(read_generators(job, inputs)),
+        captions=inputs.captions,
+        generators=read_generators(job, inputs),
         entries=read_bias_entries(job, inputs),
         digests=file_digests(image_folders),
         # Paths are relative to the results folder; photographs are cut to the box of their bird.
@@ -105,14 +112,15 @@ def read_scored(job: Job) -> Scored:
 
 
 def score_by_judge(
-    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles
+    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles, truncated: set[str]
 ) -> dict[str, Any]:
-    """Score and write all generators by one judge; return the judge's bias."""
+    """Score and write all generators by one judge; return the judge's bias.
+
+    truncated: the captions that the judge truncates.
+    """
     inputs = scored.inputs
     variants = inputs.variants
-    captions = inputs.captions
-    embed_texts = embed_once(embedder, captions + variants["text"].tolist())
-    truncated = find_truncated(embedder.judge, captions)
+    embed_texts = embed_once(embedder, scored.captions + variants["text"].tolist())
 
     def embed_images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(list(map(scored.find_item, paths)), scored.digests)
@@ -128,13 +136,13 @@ def score_by_judge(
     )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
-    for (name, sets), folder in zip(scored.generators, files.scores, strict=True):
-        scores = score_images(sets, inputs.rules, variants, embed_texts, embed_images, adjustment)
+    for (name, sets), folder in zip(scored.generators.items(), files.scores, strict=True):
+        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
         used = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    bias = measure_bias(embed_texts, embed_images, adjustment, variants, scored.entries)
+    bias = measure_bias(embed_texts, embed_images, adjustment, scored.entries)
     return composition | judge | bias
 
 
@@ -145,10 +153,16 @@ def main(job: Job) -> None:
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
     contents: dict[str, dict[str, Any]] = {}
+    tokenizer = None
+    truncated = set[str]()
     with opened as embedders:
         for files, embedder in zip(judge_files(job), embedders, strict=True):
             log.info("judge %s", files.name)
-            bias = score_by_judge(job, scored, embedder, files)
+            # Judges that were trained on the same captions have equal tokenizers.
+            if tokenizer is None or embedder.judge.tokenizer != tokenizer:
+                tokenizer = embedder.judge.tokenizer
+                truncated = find_truncated(embedder.judge, scored.captions)
+            bias = score_by_judge(job, scored, embedder, files, truncated)
             write_json(bias, files.bias)
             contents[files.name] = bias
     judges = BiasCheck(contents, params.max_bias)

@@ -26,7 +26,7 @@ def main(job: Job) -> None:
     # Generators that show real images have no scenes of their own.
     drawn_by_generator = {file.parent.name: file for file in job.input.drawn}
     generators = read_generators(job, inputs)
-    for (name, sets), folder in zip(generators, job.output.scores, strict=True):
+    for (name, sets), folder in zip(generators.items(), job.output.scores, strict=True):
         file = drawn_by_generator.get(name)
         drawn = read_frame(file) if file else None
         scores = score_oracle(sets, inputs.rules, oracle, drawn)

@@ -8,6 +8,7 @@ or has none, and is made again.
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,8 @@ FOLDER = ".digests"
 # Files hashed at once, since network file systems are slow to answer; more threads make small files
 # dearer.
 HASHED_AT_ONCE = 2
+# In nanoseconds: a minute before this process began, since clocks of hosts may differ.
+BEGUN = time.time_ns() - 60 * 10**9
 
 
 class Record(BaseModel):
@@ -63,6 +66,15 @@ def sha256(file: str | Path) -> str:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except (FileNotFoundError, IsADirectoryError):
         return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
+
+
+def has_changed(file: str | Path, digest: str) -> bool:
+    """Return whether a file has changed since this process has found its ``digest``."""
+    status = os.stat(file)
+    # The first is the time of creation on Windows; the second can be set, as copying does.
+    if max(status.st_ctime_ns, status.st_mtime_ns) < BEGUN:
+        return False
+    return sha256(file) != digest
 
 
 def _files(folder: str) -> Iterator[str]:
