@@ -156,8 +156,8 @@ def run_script(main: Callable[[Job], None]) -> None:
         start_logging(log_file)
         _check_library()
         job = Job.from_snakemake(snakemake)
-        # A step with a cache identifies the code of what it keeps there. It only reads the index,
-        # because a Python of its own would replace that of the workflow's.
+        # A step with a cache identifies the code of what it keeps there. It does not write the index
+        # of that code, because in a conda environment its Python may be another than Snakemake's.
         if hasattr(job.params, "cache"):
             read_parsed(job.params.cache)
         if is_first:
