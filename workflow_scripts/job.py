@@ -20,7 +20,6 @@ from filelock import FileLock, Timeout
 import compclip
 from compclip.core.errors import require
 from compclip.core.identity import digests
-from compclip.core.identity.code import read_parsed
 from compclip.core.identity.installation import version_in
 from compclip.core.log import log
 from compclip.core.settings.cli import one_line_errors, start_logging
@@ -156,10 +155,6 @@ def run_script(main: Callable[[Job], None]) -> None:
         start_logging(log_file)
         _check_library()
         job = Job.from_snakemake(snakemake)
-        # A step with a cache identifies the code of what it keeps there. It does not write the index
-        # of that code, because in a conda environment its Python may be another than Snakemake's.
-        if hasattr(job.params, "cache"):
-            read_parsed(job.params.cache)
         if is_first:
             run_checked(main, job, step, snakemake.input, snakemake.output)
         else:

@@ -37,8 +37,9 @@ def make_vocabulary(captions: Iterable[str]) -> list[str]:
     """Return the special tokens, then the words that occur more than once, most frequent first
     (ties by name).
     """
-    words = itertools.chain.from_iterable(WORD.findall(clean(caption)) for caption in captions)
-    counts = Counter(words)
+    counts = Counter[str]()
+    for caption in captions:
+        counts.update(WORD.findall(clean(caption)))
     # Words that occur once train the embedding of unknown words.
     frequent = [word for word in counts if counts[word] > 1]
     frequent.sort(key=lambda word: (-counts[word], word))

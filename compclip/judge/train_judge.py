@@ -6,7 +6,6 @@ code or settings that determine its weights change.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +207,7 @@ def training_key(
         processes,
         digest.digest(),
         training_data.count.tobytes(),
-        json.dumps(texts),
+        *texts,
     ).hex()
 
 

@@ -41,18 +41,12 @@ UNDECISIVE = {
 DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}
 
 
-INDEX = "modules.json"  # in the cache
 _parsed_modules = ParsedModules()
 
 
 def keep_parsed(folder: Path) -> None:
     """Keep parsed modules in ``folder``, from which later processes read them."""
-    _parsed_modules.keep_in(folder / INDEX, Path(__file__).read_bytes())
-
-
-def read_parsed(folder: Path) -> None:
-    """Read the parsed modules that another process has kept in ``folder``."""
-    _parsed_modules.read(folder / INDEX, Path(__file__).read_bytes())
+    _parsed_modules.keep_in(folder / "modules.json", Path(__file__).read_bytes())
 
 
 def module_file(module: str) -> Path | None:

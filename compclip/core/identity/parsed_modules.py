@@ -38,16 +38,12 @@ class ParsedModules:
         self._is_changed = False
 
     def keep_in(self, file: Path, version: bytes) -> None:
-        """Read the index ``file``, which ``save`` then writes."""
-        self.read(file, version)
-        self._file = file
-
-    def read(self, file: Path, version: bytes) -> None:
-        """Read the index ``file``.
+        """Read the index ``file``, which ``save`` then writes.
 
         Args:
             version: what decides how modules are parsed, besides Python.
         """
+        self._file = file
         self._version = seal(version + sys.version.encode()).hexdigest()
         with suppress(OSError, ValueError):
             index = json.loads(read_sealed(file) or b"{}")
