@@ -2,6 +2,7 @@
 adjective.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -196,10 +197,17 @@ def options_of(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> Opt
     adjectives = None
     if "adjective" in variants:
         pairs = entries["pair"].tolist()
-        names = [None if pd.isna(pair) else split_pair(pair)[0] for pair in pairs]
-        names += variants["adjective"].iloc[variant].tolist()
+        names = [None if pd.isna(pair) else sys.intern(split_pair(pair)[0]) for pair in pairs]
+        names += map(sys.intern, variants["adjective"].iloc[variant].tolist())
         adjectives = np.array(names, object)
-    return Options(entries["pair"], entry, texts.tolist(), text_rows, adjectives)
+    # All generators' options are in memory at once: equal texts are one object, and numbers short.
+    return Options(
+        pairs=entries["pair"],
+        entry=entry.astype(np.int32),
+        texts=list(map(sys.intern, texts.tolist())),
+        text_rows=text_rows.astype(np.int32),
+        adjectives=adjectives,
+    )
 
 
 def compare_texts(

@@ -45,7 +45,6 @@ from compclip.stats.r_precision import (
     blocks,
     by_class,
     expected_top1,
-    weigh,
 )
 
 HUBS = 0.01  # fraction of captions that count as hubs
@@ -143,12 +142,23 @@ def blind_control(
     entries = nearest.numbered.entries
     # A whole block of equal images, because a product's rounding depends on the number of rows.
     mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
-    values_of_mean = similarities(mean, texts)(np.arange(BLOCK))[0]
-    equal = np.tile(values_of_mean, (BLOCK, 1))  # (BLOCK, m)
+    values = similarities(mean, texts)(np.arange(BLOCK))[0]  # (m,)
+    ascending = np.argsort(values)
+    own = values[entries.own]
+    # How many of the values are below and not above that of each entry's own caption.
+    lower = np.searchsorted(values[ascending], own, "left")
+    not_above = np.searchsorted(values[ascending], own, "right")
     beaten = np.zeros(len(rows))
     tied = np.zeros(len(rows))
-    for block, values in blocks(lambda _: equal, entries.classes):
-        _, beaten[block], tied[block] = weigh(values, entries, block, nearest.weights)
+    by_classes = np.argsort(entries.classes, kind="stable")
+    for class_number, span in by_class(entries.classes[by_classes]):
+        in_class = by_classes[span]
+        weights, total = nearest.weights.of(class_number)
+        # (m + 1,) the weight of the values below each, exact as ``Weights`` are.
+        sums = np.zeros(len(values) + 1)
+        np.cumsum(weights[ascending], out=sums[1:])
+        beaten[in_class] = (sums[-1] - sums[not_above[in_class]]) / total
+        tied[in_class] = (sums[not_above[in_class]] - sums[lower[in_class]]) / total
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
     return expected[rows].mean()
 
