@@ -10,11 +10,13 @@ from pathlib import Path
 
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
+from compclip.core.reading.documents import no_such
 from compclip.text.lexicon import SHARED, lexicons_of
 from workflow_scripts.root import WORKFLOW_ROOT
 
 # The config of a working folder, if no other is named.
 DEFAULT_CONFIG = "config.yaml"
+CONFIG_SUFFIXES = (".yaml", ".yml")
 
 
 def shipped(path: str, root: Path = WORKFLOW_ROOT) -> str:
@@ -58,6 +60,8 @@ def check_writable(folder: Path) -> None:
     """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the
     folder above.
     """
+    if folder.is_symlink() and not folder.exists():
+        raise UserError(no_such(folder, "folder"))
     candidates = [folder.absolute(), *folder.absolute().parents]
     existing = next(path for path in candidates if path.exists())
     try:

@@ -181,6 +181,14 @@ def test_a_table_is_read_again_only_if_it_has_changed_since_the_run(tmp_path: Pa
     assert "1 of the table's 2 images are missing" in check_config(config).notes[0]
 
 
+def test_generators_without_images_of_the_data_are_said_to_be_unused(tmp_path: Path) -> None:
+    values = table_of(tmp_path, 2)
+    values["dataset"]["table"]["images"] = None
+    assert not check_config(load_config(values)).notes
+    notes = check_config(load_config(values | {"generate": {"generators": ["photographs"]}})).notes
+    assert notes == ["generate.generators: not used, because the data set has no images"]
+
+
 def test_a_published_file_without_content_is_an_error(tmp_path: Path) -> None:
     split = tmp_path / "split.pkl"
     split.touch()

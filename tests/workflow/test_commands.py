@@ -45,6 +45,24 @@ def test_a_word_that_is_no_part_and_no_config_is_named(word: str, hint: str) -> 
     assert message.startswith(f"error: compclip run: {word!r} is neither") and hint in message
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_a_name_that_is_not_a_configs_is_told_from_a_similar_one(
+    empty_folder: Path, part: str
+) -> None:
+    (empty_folder / "mine.yaml").touch()
+    with pytest.raises(SystemExit) as ended:
+        commands.main("run", [part, "mine.yam"])
+    fault = "'mine.yam' is not a config, whose name ends in .yaml; did you mean mine.yaml?"
+    assert ended.value.code == f"error: compclip run {part}: {fault}"
+
+
+def test_a_config_after_two_dashes_is_refused() -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.main("run", ["mine.yaml", "--", "--configfile", "other.yaml"])
+    fault = "--configfile after --; name the config before --: `compclip run mine.yaml`"
+    assert ended.value.code == f"error: compclip run: {fault}"
+
+
 @pytest.mark.parametrize(
     "words", [["mine.yaml", "-n"], ["--cores=1", "-n"], ["release", "-n"], ["-n", "--", "all"]]
 )

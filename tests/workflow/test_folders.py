@@ -223,3 +223,12 @@ def test_artifacts_of_another_version_are_refused(tmp_path: Path) -> None:
     check_versions(Kept("a", artifact))
     with pytest.raises(WorkflowError, match="made by another version of compclip; choose"):
         check_versions(Kept("b", artifact))
+
+
+def test_a_damaged_record_ends_a_run_with_what_to_make_again(tmp_path: Path) -> None:
+    artifact = tmp_path / "captions.parquet"
+    artifact.touch()
+    digests.record(artifact, "dataset.load_dataset", "a")
+    digests.record_file(artifact).write_bytes(b"{bad")
+    with pytest.raises(WorkflowError, match=f"make it again: --forcerun {artifact}$"):
+        check_versions(Kept("a", artifact))

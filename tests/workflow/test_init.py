@@ -56,6 +56,13 @@ FILES = [f"{number}.jpg" for number in range(400)]
 NUMBERS = [str(number) for number in range(400)]
 
 
+@pytest.mark.parametrize("name", ["mine", "mine.json"])
+def test_a_config_that_run_would_not_take_is_not_written(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="compclip run takes names that end in .yaml; choose"):
+        main(Init(output=tmp_path / name))
+    assert not (tmp_path / name).exists()
+
+
 def test_columns_of_other_names_are_found_by_their_content() -> None:
     write_csv("c.csv", ["shot", "what people wrote"], FILES)
     settings = config_for("c.csv").dataset.table

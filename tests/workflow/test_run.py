@@ -147,7 +147,7 @@ def test_results_end_with_their_headlines_and_places(
         print_results(str(tmp_path), Path("this.log"))
 
 
-def test_a_dry_run_shows_no_results_of_an_earlier_run(
+def test_a_dry_run_shows_snakemakes_jobs_and_no_earlier_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -155,9 +155,24 @@ def test_a_dry_run_shows_no_results_of_an_earlier_run(
     log.parent.mkdir(parents=True)
     log.touch()
     (tmp_path / "mine.yaml").write_text("judge: {model: sketch, trainable: ['*']}\n")
-    monkeypatch.setattr(run, "run_snakemake", lambda command: None)
+    commands: list[list[str]] = []
+    monkeypatch.setattr(run, "run_snakemake", commands.append)
     run.main(run.Run(config=Path("mine.yaml"), snakemake=["-n"]))
     assert capsys.readouterr().out == ""
+    run.main(run.Run(config=Path("mine.yaml")))
+    assert ["--logger" in command for command in commands] == [False, True]
+
+
+def test_verify_remakes_the_artifact_whose_record_is_damaged(tmp_path: Path) -> None:
+    source, made = tmp_path / "source.json", tmp_path / "made.json"
+    source.touch()
+    made.touch()
+    digests.record(source, "stage.first", "a")
+    digests.record(made, "stage.second", "a", {source: "0"})
+    digests.record_file(source).write_bytes(b"{bad")
+    verify.read_once.cache_clear()
+    faults = {fault for path in (source, made) for fault in verify.artifact_faults(path)}
+    assert [path for _, path in faults] == [source]
 
 
 flip_bit = partial(flip, rng=random.Random(0))

@@ -94,11 +94,6 @@ def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
     ]
 
 
-def test_a_dry_run_counts_its_jobs_once(screen: Screen) -> None:
-    screen.emit(event=LogEvent.RUN_INFO, stats={"train_judge": 1, "score_images": 2, "total": 3})
-    assert screen.shown() == ["0 of 6 jobs in 0:00:00"]
-
-
 def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.handler.live = True
     screen.start("score_images", "INFO 7 of 9 images")
@@ -156,7 +151,11 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
 @pytest.mark.parametrize(
     ("told", "error"),
     [
-        ("WorkflowError:\nmodule a: no such\n  folder", "WorkflowError: module a: no such folder"),
+        ("WorkflowError:\nmodule a: no such\n  folder", "module a: no such folder\n"),
+        (
+            'WorkflowError:\na: of another version\n  File "/b.py", line 4, in c',
+            "a: of another version\n",
+        ),
         (
             "InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: "
             "judge=0 …",

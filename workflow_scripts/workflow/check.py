@@ -188,6 +188,8 @@ def check_config(config: Config, is_local: bool = True) -> Findings:
         _check_generators(config, findings)
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
+    elif "generators" in config.generate.model_fields_set:
+        findings.notes.append("generate.generators: not used, because the data set has no images")
     _check_files(config, findings)
     if config.specs:
         check_model("specs.base", config.specs.base, findings)

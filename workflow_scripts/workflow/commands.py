@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compclip.core.reading.documents import nearest
 from compclip.core.settings import cli
-from workflow_scripts.places import DEFAULT_CONFIG, users_or_shipped
+from workflow_scripts.places import CONFIG_SUFFIXES, DEFAULT_CONFIG, users_or_shipped
 
 # Each part's module, its function there, and what it does.
 PARTS = {
@@ -22,7 +22,6 @@ USAGE = """usage: compclip run [CONFIG] [--cores N] [-- OPTIONS AND TARGETS OF S
 Runs the workflow for a config (config.yaml), in the working folder, and prints its table.
 
 parts:"""
-CONFIG_SUFFIXES = (".yaml", ".yml")
 # The options of a run and of a release; Snakemake's come after --.
 OPTIONS = ("--config", "--cores", "--help", "-h")
 
@@ -43,10 +42,7 @@ def main(name: str, arguments: Sequence[str]) -> None:
         program = f"compclip run {first}"
     else:
         module, function, program = "run", "main", "compclip run"
-        if first and not first.startswith("-") and not first.endswith(CONFIG_SUFFIXES):
-            fault = f"{first!r} is neither a part nor a config, whose name ends in .yaml"
-            remedy = f"{nearest(first, PARTS)}targets of Snakemake come after --"
-            sys.exit(f"error: compclip run: {fault}; {remedy}")
+    check_first(program, arguments)
     if module == "run" and function != "unlock":
         check_options(arguments)
     command = getattr(import_module(f"workflow_scripts.workflow.{module}"), function)
@@ -63,11 +59,31 @@ def main(name: str, arguments: Sequence[str]) -> None:
     cli.run(command, words, program)
 
 
+def check_first(program: str, arguments: Sequence[str]) -> None:
+    """Exit with one line if the first argument is neither an option nor a config."""
+    word = next(iter(arguments), "-")
+    if word.startswith("-") or word.endswith(CONFIG_SUFFIXES):
+        return
+    configs = [path.name for path in Path().iterdir() if path.suffix in CONFIG_SUFFIXES]
+    if program == "compclip run":
+        fault = f"{word!r} is neither a part nor a config, whose name ends in .yaml"
+        remedy = f"{nearest(word, [*PARTS, *configs])}targets of Snakemake come after --"
+    else:
+        fault = f"{word!r} is not a config, whose name ends in .yaml"
+        remedy = nearest(word, configs) or "name a config"
+    sys.exit(f"error: {program}: {fault}; {remedy.strip()}")
+
+
 def check_options(arguments: Sequence[str]) -> None:
-    """Exit with one line if an option of Snakemake is before ``--``."""
-    for word in arguments:
-        if word == "--":
-            break
+    """Exit with one line if an option of Snakemake is before ``--``, or another config after
+    it.
+    """
+    words = list(arguments)
+    border = words.index("--") if "--" in words else len(words)
+    if any(word.startswith("--configfile") for word in words[border:]):
+        remedy = "name the config before --: `compclip run mine.yaml`"
+        sys.exit(f"error: compclip run: --configfile after --; {remedy}")
+    for word in words[:border]:
         option = word.partition("=")[0]
         if option.startswith("-") and option not in OPTIONS:
             remedy = f"options of Snakemake come after --: `compclip run mine.yaml -- {option}`"

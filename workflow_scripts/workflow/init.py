@@ -32,7 +32,7 @@ from compclip.dataset.sources.table import (
     survey,
 )
 from compclip.text.lexicon import SHARED, find_lexicon
-from workflow_scripts.places import check_writable
+from workflow_scripts.places import CONFIG_SUFFIXES, check_writable
 from workflow_scripts.root import run_command, workflow_version
 
 # Rows by which a column is guessed, images by which a folder is, captions whose words are counted.
@@ -265,12 +265,16 @@ def _quoted(text: str) -> str:
 def main(command: Init) -> None:
     output = command.output
     require(not output.exists(), output, "output file already exists", "choose another --output")
+    is_config = output.suffix in CONFIG_SUFFIXES
+    require(is_config, output, "compclip run takes names that end in .yaml", "choose such a name")
     check_writable(output.absolute().parent)
     if command.captions is None:
         lines = config_of_birds(output)
     else:
         findings = survey_table(command.captions, command.images)
         lines = config_of_table(command.captions, findings, output)
+        if findings.found < findings.images:
+            log.warning("%s: %s", output, lines[0].removeprefix("# "))
     # A line break in a file's name would end its comment, and begin a key.
     text = "\n".join(map(printable, lines))
     write_text(f"{text}\n", output)

@@ -38,6 +38,7 @@ HEADLINES_PATTERN = re.compile(
     "<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL
 )
 MOST_LINES = 12
+DRY_RUN = {"-n", "--dry-run", "--dryrun"}
 # Options of Snakemake with which steps run on other machines or in other environments.
 RUNS_ELSEWHERE = re.compile(
     r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e "
@@ -83,9 +84,7 @@ def stop(pid: int) -> None:
 
 
 def run_snakemake(command: list[str]) -> None:
-    """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is
-    killed.
-    """
+    """Run Snakemake to its end; raise UserError if it is killed."""
     # Snakemake finds its logger plugins on the path, by the names of their packages.
     python_path = filter(None, [str(PLUGINS), str(WORKFLOW_ROOT), os.environ.get("PYTHONPATH")])
     environment = {
@@ -93,7 +92,6 @@ def run_snakemake(command: list[str]) -> None:
         "PYTHONPATH": os.pathsep.join(python_path),
         cli.UNDER_RUN: "1",
     }
-    command = [*command, "--logger", "compclip"]
     interruption: KeyboardInterrupt | None = None
     with subprocess.Popen(command, env=environment) as snakemake:
         # Even after an interruption, Snakemake's own end is waited for.
@@ -184,6 +182,9 @@ def main(command: Run) -> None:
     options = ["--cores", str(command.cores), "--configfile", str(command.config)]
     earlier_logs = set(STATE.glob("log/*.log"))
     # Targets first, because --configfile would read a file name after it as another config.
+    # A dry run shows Snakemake's own list of jobs with the reason of each.
+    if not DRY_RUN & {*command.snakemake}:
+        options += ["--logger", "compclip"]
     run_snakemake([*SNAKEMAKE, *command.snakemake, *options])
     logs = set(STATE.glob("log/*.log")) - earlier_logs
     # A dry run has no log, and the results are those of an earlier run.

@@ -24,6 +24,8 @@ KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13
 OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
 # an error in the Python of rules, which Snakemake shows with wildcards and traceback
 IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: .*")
+# an error that has its whole text, which Snakemake shows with the place in the code
+FOREWORD = re.compile(r'^WorkflowError: (.*?)(?: File "[^"]+", line \d+, in .*)?$')
 FUTURE = re.compile(r"^WorkflowError .* has older modification time .* than input (\S+) .*")
 CLOCK = (
     r"\1: from the future, so a clock was wrong; `find . -newermt now -exec touch {} +`, then "
@@ -57,7 +59,8 @@ def how_to_unlock() -> str:
 def in_own_words(error: str) -> str:
     """Return an error of Snakemake's as compclip says it."""
     error = AT_ONCE.sub(f".snakemake: {LOCKED}; {how_to_unlock()}", error)
-    return FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", error))
+    error = FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", error))
+    return FOREWORD.sub(r"\1", error)
 
 
 def stage_and_work(rule: str) -> tuple[str, float]:
@@ -133,9 +136,6 @@ class LogHandler(LogHandlerBase):
 
     def plan(self, stats: dict[str, int]) -> None:
         """Count the jobs of a run by stage. ``stats``: the number of jobs of each rule."""
-        # A dry run counts them at its beginning and at its end.
-        if self.jobs:
-            return
         for rule in stats.keys() - {"total", "all"}:
             count = stats[rule]
             stage, work = stage_and_work(rule)

@@ -55,24 +55,29 @@ read_once = cache(digests.read_record)
 
 def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield what is wrong with an artifact, its record or the artifacts it was made from, and what
-    to make again.
+    to make again; a record that is damaged is that of the artifact or of one of these.
     """
     try:
         record = read_once(path)
-        if record is None:
-            return
-        for fault in digests.faults(path, record):
-            yield fault, path
-        for name, digest in record.inputs.items():
-            # Inputs are named relative to the folder of the artifact.
-            source = Path(os.path.normpath(path.parent / name))
-            source_record = read_once(source)
-            if source_record is None or source_record.digest != digest:
-                fault = f"{path}: made from another {source}, or its record is missing"
-                # Without a record, only making the source again gives it one.
-                yield fault, path if source_record else source
-    except UserError as error:  # the record itself is damaged
+    except UserError as error:
         yield str(error), path
+        return
+    if record is None:
+        return
+    for fault in digests.faults(path, record):
+        yield fault, path
+    for name, digest in record.inputs.items():
+        # Inputs are named relative to the folder of the artifact.
+        source = Path(os.path.normpath(path.parent / name))
+        try:
+            source_record = read_once(source)
+        except UserError as error:
+            yield str(error), source
+            continue
+        if source_record is None or source_record.digest != digest:
+            fault = f"{path}: made from another {source}, or its record is missing"
+            # Without a record, only making the source again gives it one.
+            yield fault, path if source_record else source
 
 
 def read_inputs_again(config: Path) -> None:

@@ -141,7 +141,7 @@ def read_record(path: Path) -> Record | None:
     if not file.is_file():
         return None
     text = read_sealed(file)
-    require(text, file, f"damaged, so {path} cannot be verified", "delete both and run again")
+    require(text, file, f"damaged, so {path} cannot be verified", "make it again")
     return Record.model_validate_json(text or b"")
 
 
