@@ -32,6 +32,8 @@ from compclip.score.config import Scoring
 from compclip.stats.estimates import ENDS
 
 SCHEMA_VERSION = 3
+# Between releases, compclip has the version of the next one, as 3.0.0.dev0.
+COMPCLIP_VERSION = r"[0-9]+\.[0-9]+\.[0-9]+(\.dev[0-9]+)?"
 MOST_CHUNKS = 10_000
 SHOWN = 200  # characters of a key or a fault that are shown
 DOWNLOAD = "download the release again"  # what users do about a faulty release
@@ -261,7 +263,7 @@ def _writer(content: dict[str, Any]) -> str:
     told = environment if isinstance(environment, dict) else content
     version = told.get("compclip")
     # A stranger may have written anything.
-    if isinstance(version, str) and re.fullmatch(VERSION, version):
+    if isinstance(version, str) and re.fullmatch(COMPCLIP_VERSION, version):
         return version
     return ""
 

@@ -15,7 +15,7 @@ import pytest
 import workflow_scripts.job
 from compclip.core import errors, log, progress
 from compclip.core.artifacts import disk
-from compclip.core.identity import code, digests, fingerprint, parsed_modules, version
+from compclip.core.identity import code, digests, fingerprint, installation, parsed_modules
 from compclip.core.identity.code import ROOT, UNDECISIVE
 from compclip.core.settings import cli
 from tests.clip.test_imports import loaded
@@ -95,7 +95,7 @@ def test_undecisive_modules_change_no_artifact(
         log,
         parsed_modules,
         progress,
-        version,
+        installation,
     )
     covered = {module.__name__ for module in modules}
     assert covered | {"workflow_scripts.job"} == UNDECISIVE

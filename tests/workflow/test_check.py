@@ -382,8 +382,14 @@ def test_a_run_with_targets_checks_and_only_warns(
         "--config",
         str(tmp_path / "bad.yaml"),
     ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # In a folder of its own, since a run of another test may lock the checkout.
     done = subprocess.run(
-        [*command, "--", target, "--dry-run"], cwd=ROOT, capture_output=True, text=True
+        [*command, "--", target, "--dry-run"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert done.returncode == 0 and len(warned) == 2, done.stderr
