@@ -25,7 +25,7 @@ class Composition:
     """The measurements of one composition.
 
     Attributes:
-        scores: of all generators.
+        scores: of all generators, by all judges together, each judge and the oracle.
         divergence: ``tables.DIVERGENCE``.
         fids: Fréchet distances by generator (``splits`` of ``fid/G.json``).
         variants: counts of variants by split (``splits`` of ``variants.json``).
@@ -137,6 +137,7 @@ class _Measured:
         chance = self.score.set_summary.get("adjective_chance")
         if accuracy is None or chance is None:
             return None
+        # Chance is at most 1 / 2, since there are two adjectives or more.
         return _value((accuracy - chance) / (1 - chance))
 
 
@@ -249,7 +250,7 @@ def _ceiling_rows(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the accuracy of a choice among the adjectives that captions of an image state."""
     for split, counts in variants.items():
         ceiling = counts["ceiling"]
-        # None without prompts that have variants, kept or stated.
+        # None if no prompt has a variant, neither one that was kept nor one that captions state.
         if ceiling is not None:
             columns = {"measure": "adjective_accuracy_ceiling", "value": ceiling}
             yield {"split": split} | columns
@@ -262,6 +263,7 @@ def _divergence_rows(divergence: pd.DataFrame) -> Iterator[Row]:
             row = divergences.measured(divergence, definition, split, "prompts")
             # Subgraphs are measured only if the config asks for them.
             if row:
+                # n: the samples of the split.
                 columns = {"value": row[column], "n": row["test"]}
                 yield {"split": split, "measure": measure} | columns
 

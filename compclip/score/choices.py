@@ -16,7 +16,7 @@ from compclip.core.tables import CAPTION_KEY
 
 # Maps n texts, or paths in the manifest, to their embeddings, (n, d).
 Embed = Callable[[Sequence[str]], np.ndarray]
-# Entries whose variants are compared at once.
+# Pairs of an image and a text whose cosines are computed at once.
 COMPARED_AT_ONCE = 1024
 
 
@@ -94,7 +94,7 @@ def choose_adjectives(
 ) -> Choices:
     """Do the same without checks, also for similarities that are infinite."""
     n = len(of_prompts)
-    # A comparison with NaN is false, so NaN loses.
+    # A comparison with NaN is false, so with NaN on either side the prompt loses.
     is_better = ~(of_variants <= of_prompts[entry])
     is_tied = of_variants == of_prompts[entry]
     # All (n,): the variants of each image's prompt, and how many of them win or tie.
@@ -114,8 +114,8 @@ def choose_adjectives(
 
 
 def ranked_first(of_prompts: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> np.ndarray:
-    """Return the variant (m) that is ranked first for each image (n,), -1 where its own prompt or a
-    tie with it is.
+    """Return (n,): the index of the variant that is ranked first for each image, the last of
+    several that tie; -1 where its own prompt, or a tie with it, is first.
     """
     # NaN is sorted last and is not below the prompt's similarity, so a variant with NaN wins.
     descending = np.lexsort((of_variants, entry))[::-1]
@@ -162,6 +162,7 @@ def gathered(
     """
 
     def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
+        # Empty, so that no rows give an empty result.
         products = [np.zeros(0, images.dtype)]
         # In blocks, because the gathered rows need memory for each pair of image and text.
         for start in range(0, len(image), COMPARED_AT_ONCE):

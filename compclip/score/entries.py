@@ -31,7 +31,7 @@ class EntrySet:
 
     name: str
     split: str
-    distractors: str
+    distractors: str  # original, swapped or published
     # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     entries: pd.DataFrame
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption

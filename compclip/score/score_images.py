@@ -79,6 +79,7 @@ class Nearest:
             hidden = similarities_of_class[:, no_candidates]
             similarities_of_class[:, no_candidates] = -np.inf
             best = similarities_of_class.argmax(axis=1)
+            # A tie with the own caption is not a wrong first rank.
             is_own = similarities_of_class[images, best] <= of_own
             self.wrong[class_rows] = np.where(is_own, -1, best)
             similarities_of_class[:, no_candidates] = hidden
@@ -125,6 +126,7 @@ def number_by_embedding(numbered: Numbered, embed: Embed) -> tuple[Numbered, np.
     embeddings, index = merge_equal(embed(numbered.texts))
     own = index[numbered.entries.own]
     texts = index[numbered.pool.texts]
+    # ``texts`` stay those before equal embeddings were merged; only their numbers change.
     entries = replace(numbered.entries, own=own)
     pool = replace(numbered.pool, texts=texts)
     return replace(numbered, entries=entries, pool=pool), embeddings
@@ -137,6 +139,7 @@ def blind_control(
 
     Args:
         images, texts: embeddings (n, d) and (m, d).
+        nearest: whose weights and numbered entries are used.
         rows: (n,) booleans.
     """
     entries = nearest.numbered.entries
@@ -171,13 +174,15 @@ def score_by_judge(
     nearest = Nearest(len(texts), numbered)
 
     def one_pass() -> Blocks:
-        # All similarities of a large set would not fit into memory, so one pass serves both.
+        # All similarities of a large set would not fit into memory, so one pass serves R-precision
+        # and the hubs.
         for rows, values in blocks(similarities(images, texts), numbered.entries.classes):
             nearest.add(rows, values)
             yield rows, values
 
     judged = rules.judge(entry_set, numbered, one_pass(), len(texts))
 
+    # Called when all blocks have passed, which fill ``nearest``.
     def controls(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
             return {"blind_control": None, "hubness": None}
@@ -315,8 +320,9 @@ class ImageScores:
 
     r_precision: ScoreEstimate  # exact
     adjective_accuracy: ScoreEstimate | None  # None without variants
-    candidates: int  # one row per image
-    summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
+    candidates: int  # the captions among which each is ranked, including its own
+    # the sampled R-precision and the controls, as in summary.json, and the numbers of texts
+    summary: dict[str, Any]
     # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
     table: pd.DataFrame
 
@@ -410,6 +416,7 @@ def with_candidates(scoring: Scoring, entry_set: EntrySet) -> Scoring:
     """Return the settings with the number of candidates; UserError for too few captions."""
     numbered = entry_set.numbered
     classes_of_entries = numbered.entries.classes
+    # Any number of candidates, since only ``eligible_least`` is read.
     pool = pool_summary(numbered.pool, classes_of_entries, candidates=2)
     # The entry with the fewest eligible captions decides.
     least = {entry_set.name: pool["eligible_least"]}

@@ -107,7 +107,8 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
     pairs = codes[rows].astype(np.int32)
     # The rows of the i-th image are those from begins[i] to begins[i + 1].
     begins = np.searchsorted(positions, np.arange(len(order) + 1))
-    # The number of images not drawn so far in which each pair occurs. Position -1: not in order.
+    # The number of images not drawn so far in which each pair occurs. Position -1: not in order,
+    # such as contested images.
     covers = is_sure & (positions >= 0)
     remaining = np.bincount(pairs[covers], minlength=len(names))
     drawn: list[str] = []
@@ -116,7 +117,8 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
             break
         image_pairs = pairs[begin:end]
         covering = is_sure[begin:end]
-        # Of each pair, another image must stay; this image is one of those counted.
+        # Of each pair, another image must stay; this image is one of those counted, unless it has
+        # the pair only disputed.
         if (remaining[image_pairs] > covering).all():
             drawn.append(image)
             remaining[image_pairs] -= covering
@@ -129,7 +131,8 @@ def pairs_of_images(
     """Return image_id, pair, ranked and disputed of held-out pairs and of pairs of ranked words,
     once for each image.
 
-    ``ranked``: both words are; ``disputed``: in all occurrences in the image.
+    ``ranked``: each of its words is in a ranked pair; ``disputed``: in all occurrences in the
+    image.
     """
     has_ranked_adjective = pairs["adjective"].isin(ranking["adjective"])
     # Not whether the pair is ranked: a rare pair of ranked words must not be new in test_seen.
@@ -166,6 +169,7 @@ def find_contested(
     for text in unextracted["text"].unique():
         items = reader.read(text)
         pairs_in_text = set[tuple[str, str]]()
+        # Fast, and most texts lack such words.
         if has_both_words(items, nouns_by_adjective):
             pairs_in_text = word_pairs(stated(text, items))
         stated_heldout[text] = sorted(pairs_in_text & heldout_words)

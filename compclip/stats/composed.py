@@ -53,13 +53,15 @@ if TYPE_CHECKING:
 
 SEEN = "test_seen"
 
+# Edges between the regions of what a model composes: a choice, so that each has a plain name.
 REGIONS = (0.1, 0.4, 0.6, 0.9)
 REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
 
 # Judges recognize a pair if they choose its adjective for more than this fraction of the images
 # that show it.
 LEAST_RECOGNIZED = 0.5
-# Held-out prompts and pairs that must be recognized for an estimate.
+# Fraction of the held-out prompts, and number of held-out pairs, that must be recognized for a
+# verdict.
 LEAST_PROMPTS = 0.5
 LEAST_PAIRS = 5
 # A generator draws seen pairs if the interval of s is above this.
@@ -76,8 +78,8 @@ class RatePrior(NamedTuple):
 
 
 # Standard deviations on the scale of logits, of the effect of a style, and of that of an adjective,
-# a noun or the offset's slope. They are wide for the styles of `make styles`: a judge that is sure
-# of all pairs gives small effects.
+# a noun or the offset's slope. The first is wide, because a style may hide a part from the judges.
+# These and the constants below were chosen by the errors that `make styles` prints.
 STYLE_SPREAD = 3.0
 EFFECT_SPREAD = 0.5
 # The least spread of a pair around its prediction: what adjective and noun leave open even where
@@ -179,7 +181,9 @@ class Ends(NamedTuple):
 
     up: np.ndarray  # for images that show the pair, expected
     up_with_error: np.ndarray  # with the pair's own error
-    low: np.ndarray  # for images that show the noun with a usual adjective, with error
+    # for images that show the noun with a usual adjective; with error, because it is predicted from
+    # images of other pairs, for seen pairs, too
+    low: np.ndarray
 
 
 class _Drawn(NamedTuple):
@@ -258,7 +262,7 @@ def _fit(
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
-        # A longer step may overshoot where all rates are near 0 or 1.
+        # A step of more than 2 logits may overshoot where all rates are near 0 or 1.
         length = np.abs(step).max(axis=1, keepdims=True)
         shortening = np.minimum(1, 2 / np.maximum(length, 1e-9))
         effects += step * shortening
@@ -313,6 +317,7 @@ class _Model:
         prior_means = self._draw_prior_means(len(rates), spread)
         start = np.repeat(effects, len(rates), axis=0)
         effects = _fit(regression, spread, prior_means, start, WARM_STEPS)
+        # By the center of the fit, to which its slope belongs.
         expected = _times(self._design(target, center), effects) + target
         errors = self.stream.normal(size=target.shape) * pair_spread
         errors[0] = 0
@@ -364,6 +369,8 @@ class Scale:
         self.prompts = prompts
         self._number_pairs()
         cluster, names = pd.factorize(prompts["cluster"].astype(str), sort=True)
+        # One seed for all runs: intervals of several generators are of the same resamples, as
+        # ``shared_level`` needs.
         exponential = rng(0, "composed").exponential(size=(resamples, len(names)))
         # (B, n): the data, and Bayesian bootstraps of the clusters
         self.weights = np.vstack([np.ones(n), exponential[:, cluster]])
@@ -372,6 +379,7 @@ class Scale:
         halves = np.array([zlib.crc32(name.encode()) % 2 for name in names])
         half = halves[cluster]
         right = reference.right
+        # All (n,) booleans.
         self.is_seen = (prompts["split"] == SEEN).to_numpy()
         self.held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
         matched = self.is_seen & prompts["matched"].to_numpy(bool)
@@ -405,7 +413,8 @@ class Scale:
         """Return which of the rows (n,) have a pair that is recognized in the other half of the
         images.
 
-        So no image decides whether it counts itself.
+        So no image decides whether it counts itself. A pair with images in one half alone is not
+        recognized.
         """
         result = np.zeros(len(rows), bool)
         for number in (0, 1):
@@ -429,8 +438,8 @@ class Scale:
         return rates, size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how often a pair's adjective is chosen for seen images that show its noun with
-        another adjective, and the number of these images, (B, K).
+        """Return how often a pair's adjective is chosen for images of seen prompts that ask for its
+        noun with another adjective, and the number of these images, (B, K).
 
         The number follows from the prompts alone, so it is the same for all generators.
         """
@@ -469,6 +478,7 @@ class Scale:
     def ends(self, generator: Choices) -> Ends:
         """Predict both ends in the generator's style from its images of seen pairs."""
         right = generator.right
+        # All seen prompts, also those of pairs that are not recognized: they share the style.
         rates, size = self._rates(right, self.is_seen)
         dispersion = self._dispersion(right, rates[0])
         # One stream for both models, in this order: a published interval depends on it.
@@ -535,6 +545,7 @@ class Scale:
         """Return why the judges recognize too few held-out pairs for a verdict; None if they
         recognize enough.
         """
+        # Of all held-out prompts, whatever splits a generator serves: this is about the judges.
         counted = self.held_out & self.is_recognized
         pairs = np.unique(self.pair[counted]).size
         prompts = counted.sum() / max(1, self.held_out.sum())

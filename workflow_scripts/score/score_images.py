@@ -68,6 +68,7 @@ def judge_files(job: Job) -> Iterator[JudgeFiles]:
 
 def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
     """Read the entries that the judges' bias is measured on."""
+    # The rule lists the manifests in the order of the generators.
     manifests = dict(zip(job.params.splits_by_generator, job.input.manifests, strict=True))
     # Its images show what is asked, swapped captions too, so what judges miss there is their bias.
     faithful = job.params.faithful_generator
