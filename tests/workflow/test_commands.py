@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from compclip.core.errors import UserError
 from workflow_scripts.workflow import commands, run
 from workflow_scripts.workflow.check import check_own
 from workflow_scripts.workflow.commands import PARTS
@@ -79,5 +80,10 @@ def test_an_option_of_snakemake_comes_after_two_dashes(words: list[str]) -> None
 def test_a_folder_in_which_a_run_failed_at_once_is_that_of_a_run(
     empty_folder: Path, logs: str
 ) -> None:
-    (empty_folder / "results" / logs).mkdir(parents=True)
-    check_own(empty_folder / "results")
+    results = empty_folder / "results"
+    results.mkdir()
+    (results / "notes.txt").touch()
+    with pytest.raises(UserError, match="contains notes.txt, but nothing that a run has made"):
+        check_own(results)
+    (results / logs).mkdir(parents=True)
+    check_own(results)

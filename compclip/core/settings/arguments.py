@@ -190,7 +190,7 @@ def suspects(values: pd.Series) -> Iterable[tuple[Any, Any]]:
     if values.dtype == "str":
         is_blank = ~values.str.contains(VISIBLE.pattern)
         return values[is_blank | values.str.contains(CONTROL.pattern)].items()
-    # Ids repeat, of which the first is named.
+    # Ids repeat; an error names the first row of each.
     return values.drop_duplicates().items()
 
 
