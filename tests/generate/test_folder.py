@@ -194,7 +194,8 @@ def test_missing_failed_and_equal_images(place: Place) -> None:
     (mine / names[3]).unlink()
     assert (
         folder.preview(chosen, place.prompts)
-        == "1 of 18 images are missing and would count as wrong"
+        == "1 of 18 images are missing and would count as wrong, the first "
+        "mine/color/test_seen/s/2/1.png"
     )
     (mine / names[5]).write_bytes(b"<html>")
     with pytest.raises(UserError, match=r"not a readable image .*make it again"):

@@ -1,18 +1,17 @@
 """Check everything that a run needs before anything is computed: ``compclip run check``.
 
 All problems are listed. Of images, some are decoded; of most other files, only names and kinds are
-checked, not their content. The check writes, downloads and computes nothing.
+checked, not their content. The check downloads and computes nothing, and leaves no file.
 
 Where steps run elsewhere, such as in conda environments, only Snakemake's own packages are here:
 what needs others is then checked by the steps.
 """
 
 import errno
-import glob
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -393,23 +392,9 @@ def _preview_images(config: Config, generator: Generator, key: str, findings: Fi
         if preview is None or not prompts.is_file():
             continue
         with findings.errors_of(key):
-            settings = generator.settings(composition)
-            table = read_table(prompts, PROMPTS)
-            missing = preview(settings, table)
+            missing = preview(generator.settings(composition), read_table(prompts, PROMPTS))
             if missing:
-                missing += first_missing(getattr(settings, "path", ""), table["file_name"])
                 findings.notes.append(f"{key}: {composition}: {missing}")
-
-
-def first_missing(folder: str, names: Iterable[str]) -> str:
-    """Return ``, the first NAME`` for the first image that is missing, "" if there is none."""
-    for name in names:
-        stem = Path(folder, name).with_suffix("")
-        # Users name their images with any ending, in capitals or not.
-        files = stem.parent.glob(f"{glob.escape(stem.name)}.*")
-        if not any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
-            return f", the first {name}"
-    return ""
 
 
 def _check_diffusers(key: str, models: set[str], findings: Findings) -> None:

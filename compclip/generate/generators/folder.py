@@ -166,10 +166,11 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
             image_size(file)
         except BrokenImage as error:
             raise UserError(f"{file}: not a readable image ({error}); make it again") from error
-    missing = len(prompts) - len(files)
+    missing = [name for name in prompts["file_name"] if name not in chosen]
     if not missing:
         return ""
-    return f"{missing:,} of {len(prompts):,} images are missing and would count as wrong"
+    count = f"{len(missing):,} of {len(prompts):,} images are missing and would count as wrong"
+    return f"{count}, the first {missing[0]}"
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
