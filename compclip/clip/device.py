@@ -2,7 +2,6 @@
 precision of training.
 """
 
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from compclip.core.errors import require
+from compclip.core.memory import keep_freed_memory
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
@@ -21,7 +21,7 @@ def settle(threads: int) -> None:
 
     That fixes the number of threads, uses deterministic algorithms, and disables TF32.
     """
-    _keep_memory()
+    keep_freed_memory()
     # torch's deterministic algorithms require this of cuBLAS.
     os.environ.setdefault(WORKSPACE, ":4096:8")
     torch.set_num_threads(threads)
@@ -58,18 +58,6 @@ def settled(threads: int) -> Iterator[None]:
             torch.backends.cudnn.allow_tf32 = callers_tf32
             if not has_workspace:
                 del os.environ[WORKSPACE]
-
-
-def _keep_memory() -> None:
-    """Let glibc's malloc keep memory that torch frees.
-
-    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's
-    time. It changes no result.
-    """
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):  # other C libraries than glibc have none
-        for parameter in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
-            libc.mallopt(parameter, 2**30)
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
