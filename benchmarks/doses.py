@@ -46,9 +46,9 @@ from compclip.core.settings.section import SeedNumber
 from compclip.core.tables import CAPTIONS, SPLIT
 from compclip.plot.drawing import GRAY, SERIES_COLORS, WIDTH, empty, finish, save, style
 from compclip.plot.labels import interval, percent
-from compclip.report.composed import Measured, measured
+from compclip.report.composed import CompositionScale, composition_scale
 from compclip.split.pools import class_names
-from compclip.stats.composed import LEAST_DRAWN, Choices, Fraction, Scale
+from compclip.stats.composed import LEAST_DRAWN, Fraction, JudgeChoices, Scale
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.make_table import read_all_scores
 from workflow_scripts.workflow import run
@@ -235,7 +235,7 @@ def images_of_pairs(place: Place) -> dict[str, int]:
     return facts.groupby(names)["image_id"].nunique().to_dict()
 
 
-def read_measured(place: Place) -> tuple[Measured, Choices]:
+def read_scale(place: Place) -> tuple[CompositionScale, JudgeChoices]:
     """Return the run's scale, and what the judges choose for the model's images."""
     config = place.config
     names = [generator.name for generator in config.generate.generators]
@@ -243,7 +243,7 @@ def read_measured(place: Place) -> tuple[Measured, Choices]:
     classes = class_names(
         read_table(place.layout.data / "captions.parquet", CAPTIONS, ["image_id", "class_id"])
     )
-    found = measured([*read_all_scores(place.layout, params, classes)], config.anchors)
+    found = composition_scale([*read_all_scores(place.layout, params, classes)], config.anchors)
     remedy = "add faithful, memorizer and usual to generate.generators"
     if found is None:
         raise cli.UserError(f"{place.layout.results}: no anchors; {remedy}")
@@ -252,7 +252,7 @@ def read_measured(place: Place) -> tuple[Measured, Choices]:
 
 def curve_of(
     scale: Scale,
-    choices: Choices,
+    choices: JudgeChoices,
     doses: Mapping[str, int],
     images: Mapping[str, int],
     levels: Sequence[int],
@@ -482,7 +482,7 @@ def main(command: Doses) -> None:
     write_training_list(command, place)
     train(command, place)
     run_workflow(command)
-    of, choices = read_measured(place)
+    of, choices = read_scale(place)
     seen = of.scale.draws_seen(choices)
     doses = read_json(place.data / "doses.json")
     curve = curve_of(of.scale, choices, doses, images_of_pairs(place), command.doses)

@@ -43,7 +43,7 @@ from compclip.dataset.sketch.world import Dice, Scene
 from compclip.generate import sketching
 from compclip.generate.generators import faithful, memorizer, unbound, usual
 from compclip.score.choices import adjective_choices, options_of, variants_of_entries
-from compclip.stats.composed import REGIONS, SEEN, Choices, Scale, verdict_of
+from compclip.stats.composed import REGIONS, SEEN, JudgeChoices, Scale, verdict_of
 from workflow_scripts.layout import Layout
 from workflow_scripts.workflow.config import read_config
 
@@ -216,7 +216,7 @@ class World:
             shown[row] = scene[f"{prompt.noun}:{self.composition}"] == prompt.adjective
         return shown
 
-    def choices(self, drawn: np.ndarray, style: Style) -> Choices:
+    def choices(self, drawn: np.ndarray, style: Style) -> JudgeChoices:
         """Draw all prompts in a style, and return what the judges choose."""
         files = []
         with style.applied():
@@ -233,7 +233,7 @@ class World:
             of_judge = [self._of_split(split, judge, texts, images) for split in TESTS]
             first.append(np.concatenate([of[0] for of in of_judge]))
             chosen.append(np.concatenate([of[1] for of in of_judge]))
-        return Choices(np.stack(first, axis=1), np.stack(chosen, axis=1))
+        return JudgeChoices(np.stack(first, axis=1), np.stack(chosen, axis=1))
 
     def _of_split(
         self, split: str, judge: Judge, known: dict[str, np.ndarray], images: np.ndarray
@@ -259,8 +259,8 @@ class Known:
     world: World
     scale: Scale
     prompts: Prompts
-    asked: Choices
-    usual: Choices
+    asked: JudgeChoices
+    usual: JudgeChoices
 
 
 def known_world(world: World) -> Known:
@@ -270,7 +270,9 @@ def known_world(world: World) -> Known:
     )
     scale = Scale(world.prompts, asked, usual_pair)
     recognized = set(world.prompts["pair"][scale.held_out & scale.is_recognized])
-    right = pd.Series(asked.first.mean(axis=1)).groupby(world.prompts["noun"]).transform("mean")
+    right = (
+        pd.Series(asked.own_chance.mean(axis=1)).groupby(world.prompts["noun"]).transform("mean")
+    )
     prompts = Prompts(
         world.prompts,
         world.frequency,
@@ -280,7 +282,7 @@ def known_world(world: World) -> Known:
     return Known(world, scale, prompts, asked, usual_pair)
 
 
-def estimates(scale: Scale, choices: Choices, shows: np.ndarray) -> Iterator[dict[str, Any]]:
+def estimates(scale: Scale, choices: JudgeChoices, shows: np.ndarray) -> Iterator[dict[str, Any]]:
     """Yield truth, estimate, intervals and verdict of each held-out split, and of all."""
     skills = scale.skills(choices)
     of_seen = shows[scale.is_seen & scale.is_recognized].mean()
@@ -312,7 +314,7 @@ def half_scale(known: Known, random: np.random.Generator) -> tuple[Scale, np.nda
     chosen = random.permutation(images)[: len(images) // 2]
     rows = known.world.prompts["cluster"].isin(chosen).to_numpy()
     asked, usual_pair = (
-        Choices(of.first[rows], of.chosen[rows]) for of in (known.asked, known.usual)
+        JudgeChoices(of.own_chance[rows], of.chosen[rows]) for of in (known.asked, known.usual)
     )
     return Scale(
         known.world.prompts[rows].reset_index(drop=True), asked, usual_pair, resamples=100
@@ -351,7 +353,7 @@ def measure(
         for _ in range(resamples):
             scale, rows = half_scale(known, random)
             for row in estimates(
-                scale, Choices(choices.first[rows], choices.chosen[rows]), shows[rows]
+                scale, JudgeChoices(choices.own_chance[rows], choices.chosen[rows]), shows[rows]
             ):
                 yield about | {"half": True} | row
 

@@ -15,7 +15,7 @@ from compclip.core.tables import HELD_OUT, TESTS
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.rows import Row
 from compclip.report.scored import ENTRY, Scored
-from compclip.stats.composed import Choices, Fraction, Scale, Skills, at_level, shared_level
+from compclip.stats.composed import Fraction, JudgeChoices, Scale, Skills, at_level, shared_level
 from compclip.stats.estimates import ENDS
 
 PROMPT_KEY = ["split", *ENTRY]
@@ -45,7 +45,7 @@ def _prompts(scores: Mapping[str, Scored]) -> pd.DataFrame:
     return table[table["adjective_first"].notna() & table["pair"].notna()]
 
 
-def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
+def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> JudgeChoices:
     """Return the judges' choices for these prompts, 0 and None where an image is missing."""
     first_score = next(iter(scores.values()))
     first = []
@@ -61,7 +61,7 @@ def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
     names = np.stack(chosen, axis=1)  # (n, J)
     # A missing name is NaN after the merge.
     names[pd.isna(names)] = None
-    return Choices(np.stack(first, axis=1), names)
+    return JudgeChoices(np.stack(first, axis=1), names)
 
 
 def anchor_scores(
@@ -98,7 +98,7 @@ def _with_all_draws(score: Scored, matched: Scored) -> Scored:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CompositionScale:
     """The scale of one composition, and the scores of each generator by split, for the prompts of
     the scale.
     """
@@ -117,14 +117,14 @@ class Measured:
         keys = {split: (generator, split) for split in self.splits}
         return {split: self.main[key] for split, key in keys.items() if key in self.main}
 
-    def choices(self, scores: Mapping[str, Scored]) -> Choices:
+    def choices(self, scores: Mapping[str, Scored]) -> JudgeChoices:
         """Return what the judges choose for a generator's images, in the order of the scale's
         prompts.
         """
         return _choices(scores, self.scale.prompts)
 
 
-def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
+def composition_scale(scores: Sequence[Scored], anchors: Anchors) -> CompositionScale | None:
     """Return the scale of a composition; None without anchors of seen and of a held-out split.
 
     Args:
@@ -152,7 +152,7 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
     is_matched = prompts["pair"].isin(matched_pairs)
     prompts = prompts.assign(matched=is_matched)
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
-    return Measured(scale, main, [*reference])
+    return CompositionScale(scale, main, [*reference])
 
 
 def estimate_all(
@@ -162,10 +162,10 @@ def estimate_all(
     held-out split.
 
     Args:
-        scores, anchors: as of ``measured``.
+        scores, anchors: as of ``composition_scale``.
         controls: are not ranked; simultaneous intervals are over all other generators.
     """
-    composition = measured(scores, anchors)
+    composition = composition_scale(scores, anchors)
     if composition is None:
         return None
     skills = dict[str, Skills]()
@@ -176,7 +176,7 @@ def estimate_all(
     return Estimates(skills, _together(skills, controls))
 
 
-def _skills(composition: Measured, anchors: Anchors, generator: str) -> Skills | None:
+def _skills(composition: CompositionScale, anchors: Anchors, generator: str) -> Skills | None:
     """Return what a generator draws; None if it serves seen or held-out prompts alone."""
     scale = composition.scale
     scores = composition.scores_of(generator)

@@ -96,7 +96,7 @@ def measurements(
         yield row_head | row
 
 
-class _Measured:
+class _ScoreValues:
     """A score with the values from which its rows are computed."""
 
     def __init__(self, score: Scored, chunks: int) -> None:
@@ -158,7 +158,7 @@ class RowKind:
 
     measure: str
     counted: str
-    columns: Callable[[_Measured], Row | None]
+    columns: Callable[[_ScoreValues], Row | None]
 
 
 # The rows of each score, in their order in the table. The two main scores have a row even if
@@ -198,7 +198,7 @@ SCORE_ROWS = (
 
 def _score_rows(score: Scored, chunks: int) -> Iterator[Row]:
     """Yield the rows of a score."""
-    measured = _Measured(score, chunks)
+    measured = _ScoreValues(score, chunks)
     row_head = _row_head(score, score.set_summary)
     for kind in SCORE_ROWS:
         columns = kind.columns(measured)

@@ -166,7 +166,7 @@ def blind_control(
     return expected[rows].mean()
 
 
-def score_by_judge(
+def judge_set(
     rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices
 ) -> SetScores:
     """Return the scores of one set, from the embeddings (n, d) of its images."""
@@ -226,7 +226,7 @@ def score_images(
         choices = adjective_choices(first.options, texts, embeddings, adjustment)
         choices = with_failed(choices, first.failed, first.split, first.variants)
         for entry_set in same_images:
-            scored[entry_set.name] = score_by_judge(rules, entry_set, texts, embeddings, choices)
+            scored[entry_set.name] = judge_set(rules, entry_set, texts, embeddings, choices)
     return scored
 
 

@@ -105,9 +105,19 @@ LEAST_EVIDENCE = 0.02
 # low; the bound keeps single resamples from dividing by almost 0.
 LEAST_OF_SEEN = 0.3
 
-# Steps of Newton's method: from zero, and from the estimate of the data.
+# The most spread of a pair around its prediction: with 2 logits, nine of ten pairs of an expected
+# rate of 50 % are between 4 and 96 %, so more would say nothing else.
+MOST_SPREAD = 2.0
+# Rates are kept this far from 0 and 1. Half of an image among 250 is less than pairs have images.
+LEAST_RATE = 0.002
+# Variances of a coin are divided by; this is that of a rate of 0.1 %.
+LEAST_VARIANCE = 1e-3
+
+# Steps of Newton's method: from zero, and from the estimate of the data; the longest one, in
+# logits.
 COLD_STEPS = 25
 WARM_STEPS = 4
+LONGEST_STEP = 2
 
 
 def verdict_of(low: float, high: float) -> str:
@@ -125,20 +135,20 @@ def verdict_of(low: float, high: float) -> str:
 
 
 @dataclass(frozen=True)
-class Choices:
+class JudgeChoices:
     """What J judges choose for n images of a generator, in the order of the prompts.
 
     A prompt without an image has 0 and None.
     """
 
-    # (n, J) the chance that the prompt's own adjective is chosen, the first of its variants
-    first: np.ndarray
+    # (n, J) the chance that the prompt's own adjective is chosen; below 1 also where adjectives tie
+    own_chance: np.ndarray
     chosen: np.ndarray  # (n, J) names of the adjectives that are chosen; None where there is none
 
     @property
     def right(self) -> np.ndarray:
         """Return the chance of the prompt's own adjective, averaged over judges, (n,)."""
-        return self.first.mean(axis=1)
+        return self.own_chance.mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ def _sigmoid(logits: np.ndarray) -> np.ndarray:
 
 def _logit(rates: np.ndarray) -> np.ndarray:
     # Bounded, because rates of 0 and 1 have infinite logits.
-    clipped = np.clip(rates, 0.002, 0.998)
+    clipped = np.clip(rates, LEAST_RATE, 1 - LEAST_RATE)
     return np.log(clipped / (1 - clipped))
 
 
@@ -255,16 +265,17 @@ def _fit(
     diagonal = np.arange(len(spread))
     for _ in range(steps):
         expected = _sigmoid(_times(design, effects) + offset)
-        variance = weights * np.maximum(expected * (1 - expected), 1e-3)
+        variance = weights * np.maximum(expected * (1 - expected), LEAST_VARIANCE)
         residuals = weights * (rates - expected)
         gradient = _times(transposed, residuals)
         gradient -= (effects - center) / spread**2
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
-        # A step of more than 2 logits may overshoot where all rates are near 0 or 1.
+        # A longer step may overshoot where all rates are near 0 or 1.
         length = np.abs(step).max(axis=1, keepdims=True)
-        shortening = np.minimum(1, 2 / np.maximum(length, 1e-9))
+        # not divided by 0 where nothing is left to change
+        shortening = np.minimum(1, LONGEST_STEP / np.maximum(length, 1e-9))
         effects += step * shortening
     return effects
 
@@ -273,7 +284,7 @@ def _fit(
 class _Model:
     """A regression of the rates of pairs, (B, K), on the rates of an anchor."""
 
-    names: np.ndarray  # (K, k) which adjective and which noun each pair has
+    word_matrix: np.ndarray  # (K, k): 1 for the adjective and for the noun of each pair
     dispersion: float  # variance of an image's mean over judges, relative to that of a coin
     least_spread: float  # of pairs around their prediction
     stream: np.random.Generator
@@ -284,9 +295,9 @@ class _Model:
         slope = (offset - center)[..., None]
         # Not ones_like: the memory order of the design, and so its rounding, would change.
         style = np.ones(slope.shape)
-        shape = (len(offset), *self.names.shape)
-        names = np.broadcast_to(self.names, shape)
-        return np.concatenate([style, names, slope], axis=2)
+        shape = (len(offset), *self.word_matrix.shape)
+        words = np.broadcast_to(self.word_matrix, shape)
+        return np.concatenate([style, words, slope], axis=2)
 
     def predict(
         self, rates: np.ndarray, trials: np.ndarray, offset: np.ndarray, target: np.ndarray
@@ -309,7 +320,7 @@ class _Model:
         pair_spread = self._pair_spread(data_rates, trials[0], _sigmoid(logits))
         # Images of one pair share its error, so that many of them tell little about effects: a
         # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
-        variance = np.maximum(data_rates * (1 - data_rates), 1e-3)
+        variance = np.maximum(data_rates * (1 - data_rates), LEAST_VARIANCE)
         shared = trials * variance * pair_spread**2
         weights = trials / (self.dispersion + shared)
         regression = regression._replace(weights=weights)
@@ -343,7 +354,7 @@ class _Model:
         has_trials = trials > 0
         excess = float((squares[has_trials] - self.dispersion).sum())
         spread_squared = excess / (trials * variance).sum()
-        bounded = np.clip(spread_squared, self.least_spread**2, 4.0)
+        bounded = np.clip(spread_squared, self.least_spread**2, MOST_SPREAD**2)
         return float(bounded**0.5)
 
 
@@ -362,21 +373,27 @@ class Scale:
     """
 
     def __init__(
-        self, prompts: pd.DataFrame, reference: Choices, usual: Choices, resamples: int = RESAMPLES
+        self,
+        prompts: pd.DataFrame,
+        reference: JudgeChoices,
+        usual: JudgeChoices,
+        resamples: int = RESAMPLES,
     ) -> None:
-        n, self.judges = reference.first.shape
-        require_length(n, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen)
+        n, self.n_judges = reference.own_chance.shape
+        require_length(
+            n, "prompts", prompts=prompts, usual=usual.own_chance, chosen=reference.chosen
+        )
         self.prompts = prompts
         self._number_pairs()
-        cluster, names = pd.factorize(prompts["cluster"].astype(str), sort=True)
+        cluster, cluster_names = pd.factorize(prompts["cluster"].astype(str), sort=True)
         # One seed for all runs: intervals of several generators are of the same resamples, as
         # ``shared_level`` needs.
-        exponential = rng(0, "composed").exponential(size=(resamples, len(names)))
+        exponential = rng(0, "composed").exponential(size=(resamples, len(cluster_names)))
         # (B, n): the data, and Bayesian bootstraps of the clusters
         self.weights = np.vstack([np.ones(n), exponential[:, cluster]])
 
         # By name, so that more images do not move others to the other half.
-        halves = np.array([zlib.crc32(name.encode()) % 2 for name in names])
+        halves = np.array([zlib.crc32(name.encode()) % 2 for name in cluster_names])
         half = halves[cluster]
         right = reference.right
         # All (n,) booleans.
@@ -403,7 +420,7 @@ class Scale:
         adjectives, self.noun_names = words.T
         self.adjective, _ = pd.factorize(adjectives, sort=True)
         self.noun, _ = pd.factorize(self.noun_names, sort=True)
-        self.names = np.hstack([_one_hot(self.adjective), _one_hot(self.noun)])
+        self.word_matrix = np.hstack([_one_hot(self.adjective), _one_hot(self.noun)])
         # (n, K): sums over prompts become sums over pairs
         n = len(self.pair)
         entries = (np.arange(n), self.pair)
@@ -467,15 +484,15 @@ class Scale:
         chosen_pair = pd.Index(self.pairs).get_indexer(names)
         is_wrong = (chosen_pair >= 0) & (chosen_pair != pair)
         entries = (rows[is_wrong], chosen_pair[is_wrong])
-        fractions = np.full(int(is_wrong.sum()), 1 / self.judges)
+        fractions = np.full(int(is_wrong.sum()), 1 / self.n_judges)
         return sparse.csr_array((fractions, entries), shape=self.pair_matrix.shape)
 
-    def _offset(self, anchor: Choices, prior: RatePrior) -> np.ndarray:
+    def _offset(self, anchor: JudgeChoices, prior: RatePrior) -> np.ndarray:
         """Return the logits (B, K) of an anchor's rates."""
         rates, size = self._rates(anchor.right, np.ones(len(self.pair), bool))
         return _logit(_shrunk(rates, size, prior))
 
-    def ends(self, generator: Choices) -> Ends:
+    def ends(self, generator: JudgeChoices) -> Ends:
         """Predict both ends in the generator's style from its images of seen pairs."""
         right = generator.right
         # All seen prompts, also those of pairs that are not recognized: they share the style.
@@ -483,11 +500,11 @@ class Scale:
         dispersion = self._dispersion(right, rates[0])
         # One stream for both models, in this order: a published interval depends on it.
         stream = rng(0, "composed", "errors")
-        upper = _Model(self.names, dispersion, UP_SPREAD, stream)
+        upper = _Model(self.word_matrix, dispersion, UP_SPREAD, stream)
         up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
         # Images of the noun with another adjective tell how the style changes ``low``.
         mistaken, _ = self._mistaken(generator.chosen)
-        lower = _Model(self.names, dispersion, LOW_SPREAD, stream)
+        lower = _Model(self.word_matrix, dispersion, LOW_SPREAD, stream)
         trials = np.minimum(self.trials, MOST_TRIALS)
         _, low = lower.predict(mistaken, trials, self.mistaken_offset, self.low_offset)
         return Ends(up, up_with_error, low)
@@ -502,7 +519,7 @@ class Scale:
         squares = (errors**2).sum()
         dispersion = float(squares / variance) if variance > 0 else 1.0
         # 1 / J is that of J judges that decide independently.
-        return max(dispersion, 1 / self.judges)
+        return max(dispersion, 1 / self.n_judges)
 
     def _drawn(
         self, right: np.ndarray, rows: np.ndarray, up: np.ndarray, low: np.ndarray
@@ -529,13 +546,13 @@ class Scale:
         """Return the recognized rows (n,) of each served held-out split that has some, and of all
         of them.
         """
-        names = self.prompts["split"].to_numpy()
+        split_of_prompt = self.prompts["split"].to_numpy()
         counted = self.held_out & self.is_recognized
         if served is not None:
-            counted = counted & np.isin(names, list(served))
+            counted = counted & np.isin(split_of_prompt, list(served))
         # In the order of the prompts, which a set would not keep.
-        split_names = dict.fromkeys(names[counted])
-        splits = {name: counted & (names == name) for name in split_names}
+        split_names = dict.fromkeys(split_of_prompt[counted])
+        splits = {name: counted & (split_of_prompt == name) for name in split_names}
         if splits:
             splits[HELD_OUT] = counted
         return splits
@@ -557,14 +574,14 @@ class Scale:
             f"the prompts; at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
         )
 
-    def draws_seen(self, generator: Choices) -> Fraction | None:
+    def draws_seen(self, generator: JudgeChoices) -> Fraction | None:
         """Return the fraction of matched seen prompts whose pair is drawn; None if no such pair is
         recognized.
         """
         rows = self.matched_seen
         return self.draws(generator, rows) if rows.any() else None
 
-    def _drawn_on_scale(self, generator: Choices, rows: np.ndarray) -> _Drawn:
+    def _drawn_on_scale(self, generator: JudgeChoices, rows: np.ndarray) -> _Drawn:
         """Return what is drawn on the scale of the run, where the usual pair is 0 and the reference
         1.
         """
@@ -572,7 +589,7 @@ class Scale:
         low = _sigmoid(self.low_offset)
         return self._drawn(generator.right, rows, up, low)
 
-    def draws(self, generator: Choices, rows: np.ndarray) -> Fraction:
+    def draws(self, generator: JudgeChoices, rows: np.ndarray) -> Fraction:
         """Return the fraction of some prompts, rows (n,), whose pair is drawn, on the scale of the
         run.
         """
@@ -584,7 +601,7 @@ class Scale:
         """Return the number of prompts of each pair, (K,)."""
         return np.bincount(self.pair[rows], minlength=len(self.pairs))
 
-    def draws_by_pair(self, generator: Choices, rows: np.ndarray) -> dict[str, Fraction]:
+    def draws_by_pair(self, generator: JudgeChoices, rows: np.ndarray) -> dict[str, Fraction]:
         """Return the same for the prompts of each pair, by its name.
 
         A pair for which reference and usual pair are close is pulled to the mean of all these rows.
@@ -596,14 +613,14 @@ class Scale:
             for pair in np.flatnonzero(prompts)
         }
 
-    def skills(self, generator: Choices, served: Collection[str] | None = None) -> Skills:
+    def skills(self, generator: JudgeChoices, served: Collection[str] | None = None) -> Skills:
         """Estimate what a generator draws of seen and of held-out pairs.
 
         Args:
             generator: choices for its images, in the order of the prompts.
             served: the held-out splits that it serves; None: all.
         """
-        require_length(len(self.pair), "prompts", first=generator.first, chosen=generator.chosen)
+        require_length(len(self.pair), "prompts", own=generator.own_chance, chosen=generator.chosen)
         splits = self.recognized(served)
         seen = self.draws_seen(generator)
         if seen is None or not splits:

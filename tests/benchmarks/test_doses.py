@@ -16,7 +16,7 @@ from compclip.core.identity.code import ROOT
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.world import SKETCH_COLORS, Dice, draw_scene, make_world
 from compclip.dataset.sources.sketch import Settings
-from compclip.stats.composed import SEEN, Choices, Scale
+from compclip.stats.composed import SEEN, JudgeChoices, Scale
 from tests.project import SMALL, Project
 from workflow_scripts.workflow.config import read_config
 
@@ -115,7 +115,7 @@ def test_birds_are_written_with_their_captions(
     )
 
 
-def choices_of(prompts: pd.DataFrame, shown: np.ndarray, seed: int) -> Choices:
+def choices_of(prompts: pd.DataFrame, shown: np.ndarray, seed: int) -> JudgeChoices:
     """Return what three judges read in scenes that show the pair, or another color of its noun.
 
     A judge takes one part in six for another color.
@@ -133,7 +133,7 @@ def choices_of(prompts: pd.DataFrame, shown: np.ndarray, seed: int) -> Choices:
             for _ in range(3)
         ]
         first[row], chosen[row] = [color == adjective for color in read], read
-    return Choices(first, chosen)
+    return JudgeChoices(first, chosen)
 
 
 def test_the_curve_recovers_a_known_law(pairs: list[str]) -> None:

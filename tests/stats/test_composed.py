@@ -14,8 +14,8 @@ from compclip.stats import crossed
 from compclip.stats.composed import (
     LEAST_DRAWN,
     LEAST_PAIRS,
-    Choices,
     Fraction,
+    JudgeChoices,
     Scale,
     Skills,
     shared_level,
@@ -67,7 +67,7 @@ class World:
         self.recognized = dict(zip(pairs, rng.uniform(0.6, 0.9, len(pairs)), strict=True))
         self.held_out = (self.prompts["split"] != "test_seen").to_numpy()
 
-    def choices(self, shows: np.ndarray, style: Style = PLAIN, seed: int = 0) -> Choices:
+    def choices(self, shows: np.ndarray, style: Style = PLAIN, seed: int = 0) -> JudgeChoices:
         """Return what judges choose for images, some of which show the pair, and others a usual
         adjective.
         """
@@ -82,7 +82,7 @@ class World:
         weights = np.exp([style.mistaken + dict(style.of).get(name, 0.0) for name in ADJECTIVES])
         other = rng.choice(np.array(ADJECTIVES, object), first.shape, p=weights / weights.sum())
         other = np.where(other == own[:, None], "none", other)
-        return Choices(first.astype(float), np.where(first, own[:, None], other))
+        return JudgeChoices(first.astype(float), np.where(first, own[:, None], other))
 
     def scale(self, resamples: int = 100) -> Scale:
         n = len(self.prompts)
@@ -100,7 +100,7 @@ def scale(world: World) -> Scale:
     return world.scale()
 
 
-def composes(scale: Scale, choices: Choices) -> Fraction:
+def composes(scale: Scale, choices: JudgeChoices) -> Fraction:
     skills = scale.skills(choices)
     assert skills.why is None
     return skills.composes[HELD_OUT]
@@ -188,9 +188,9 @@ def test_too_few_recognized_pairs_give_no_verdict() -> None:
 def test_missing_images_count_as_wrong(world: World, scale: Scale) -> None:
     choices = world.choices(np.ones(len(world.prompts), bool))
     missing = world.held_out & (np.random.default_rng(2).random(len(world.prompts)) < 0.3)
-    first = np.where(missing[:, None], 0.0, choices.first)
+    first = np.where(missing[:, None], 0.0, choices.own_chance)
     chosen = np.where(missing[:, None], None, choices.chosen)
-    found = composes(scale, Choices(first, chosen))
+    found = composes(scale, JudgeChoices(first, chosen))
     assert found.value == pytest.approx(0.7, abs=0.05)
 
 

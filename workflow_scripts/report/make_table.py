@@ -52,7 +52,7 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
         yield from all_scores(by_judge, oracle)
 
 
-def read_measurements(layout: Layout, params: Any, classes: pd.Series) -> Composition:
+def read_composition(layout: Layout, params: Any, classes: pd.Series) -> Composition:
     """Read all that the rows of a composition are computed from."""
     return Composition(
         scores=[*read_all_scores(layout, params, classes)],
@@ -78,7 +78,7 @@ def main(job: Job) -> None:
     compositions = layouts(job)
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
     # Read when their rows are made, so that one composition's entries are in memory at a time.
-    measurements = (read_measurements(layout, params, classes) for layout in compositions)
+    measurements = (read_composition(layout, params, classes) for layout in compositions)
     tables = make_table(measurements, params.anchors, params.controls, params.chunks)
     write_rows(tables, job.output)
     summaries = {}

@@ -83,29 +83,29 @@ def read_bias_entries(job: Job, inputs: Inputs) -> BiasEntries:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoringTask:
     """What all judges score."""
 
     inputs: Inputs
     captions: list[str]
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
-    generators: Mapping[str, list[EntrySet]]
-    entries: BiasEntries
+    sets_by_generator: Mapping[str, list[EntrySet]]
+    bias_entries: BiasEntries
     digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
     find_item: Callable[[str], BoxedFile]
 
 
-def read_scored(job: Job) -> Scored:
+def read_task(job: Job) -> ScoringTask:
     """Read the tables of all generators and the digests of their images."""
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.made])
-    return Scored(
+    return ScoringTask(
         inputs,
         captions=inputs.captions,
-        generators=read_generators(job, inputs),
-        entries=read_bias_entries(job, inputs),
+        sets_by_generator=read_generators(job, inputs),
+        bias_entries=read_bias_entries(job, inputs),
         digests=file_digests(image_folders),
         # Paths are relative to the results folder; photographs are cut to the box of their bird.
         find_item=item_finder(inputs.images, Path(job.params.results)),
@@ -113,18 +113,18 @@ def read_scored(job: Job) -> Scored:
 
 
 def score_by_judge(
-    job: Job, scored: Scored, embedder: Embedder, files: JudgeFiles, truncated: set[str]
+    job: Job, task: ScoringTask, embedder: Embedder, files: JudgeFiles, truncated: set[str]
 ) -> dict[str, Any]:
     """Score and write all generators by one judge; return the judge's bias.
 
     truncated: the captions that the judge truncates.
     """
-    inputs = scored.inputs
+    inputs = task.inputs
     variants = inputs.variants
-    embed_texts = embed_once(embedder, scored.captions + variants["text"].tolist())
+    embed_texts = embed_once(embedder, task.captions + variants["text"].tolist())
 
     def embed_images(paths: Sequence[str]) -> np.ndarray:
-        return embedder.images(list(map(scored.find_item, paths)), scored.digests)
+        return embedder.images(list(map(task.find_item, paths)), task.digests)
 
     prompts = inputs.tables["prompts"]
     adjustment = choose_adjustment(
@@ -137,19 +137,19 @@ def score_by_judge(
     )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
-    for (name, sets), folder in zip(scored.generators.items(), files.scores, strict=True):
+    for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
         scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
         used = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    bias = measure_bias(embed_texts, embed_images, adjustment, scored.entries)
+    bias = measure_bias(embed_texts, embed_images, adjustment, task.bias_entries)
     return composition | judge | bias
 
 
 def main(job: Job) -> None:
     params = job.params
-    scored = read_scored(job)
+    task = read_task(job)
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
@@ -162,8 +162,8 @@ def main(job: Job) -> None:
             # Judges that were trained on the same captions have equal tokenizers.
             if tokenizer is None or embedder.judge.tokenizer != tokenizer:
                 tokenizer = embedder.judge.tokenizer
-                truncated = find_truncated(embedder.judge, scored.captions)
-            bias = score_by_judge(job, scored, embedder, files, truncated)
+                truncated = find_truncated(embedder.judge, task.captions)
+            bias = score_by_judge(job, task, embedder, files, truncated)
             write_json(bias, files.bias)
             contents[files.name] = bias
     judges = BiasCheck(contents, params.max_bias)
