@@ -22,7 +22,7 @@ if plan.generators:
                 "variants",
             ),
             manifests=plan.manifests(plan.generators),
-            made=plan.made_images(plan.generators),
+            generated=plan.made_images(plan.generators),
             judges=plan.judge.of_composition,
         output:
             scores=directory(plan.score_folders(plan.judges, plan.generators)),

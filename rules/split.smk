@@ -89,7 +89,7 @@ rule make_splits:
     input:
         **plan.inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
         division=branch(plan.split.is_divided, then="<dataset>/{composition}/division.parquet"),
-        shards=branch(
+        contested=branch(
             not plan.split.is_published, then=plan.shards("{composition}/contested", "json")
         ),
     output:

@@ -220,12 +220,17 @@ def open_embedder(
 
 
 @contextmanager
-def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Embedder]]:
-    """Open several embedders with these ``settings``; an image is read once for all judges that see
-    the same pixels, and a caption for all that see the same tokens.
+def open_embedders(
+    folders: Sequence[Path], batch: int, threads: int, device: str, cache: Path
+) -> Iterator[list[Embedder]]:
+    """Open the embedders by several judges, as ``open_embedder`` does.
+
+    An image is read once for all judges that see the same pixels, and a caption for all that see
+    the same tokens.
     """
     with ExitStack() as stack:
-        opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
+        contexts = [open_embedder(folder, batch, threads, device, cache) for folder in folders]
+        opened = [stack.enter_context(context) for context in contexts]
         for number, embedder in enumerate(opened):
             inputs = _inputs(embedder.judge)
             # Only later ones: when they are asked, the first has filled their caches.

@@ -18,7 +18,7 @@ from compclip.core.reading.records import check_expansion
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, are_among
 from compclip.release.file_models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
-from compclip.split.pools import bounded, least_distractors
+from compclip.split.pools import choose_candidates, least_distractors
 
 if TYPE_CHECKING:
     from compclip.release.open_release import Release, ReleasedTables
@@ -94,7 +94,7 @@ def check_part(composition: "ReleasedTables") -> None:
         "judged": composition.judged,
         "swapped": composition.tables["swapped"],
     }
-    bounded(settings.candidates, least_distractors(prompts=prompts, **pools), where)
+    choose_candidates(settings.candidates, least_distractors(prompts=prompts, **pools), where)
     # Read the files that are not read with the scores.
     _ = composition.bias_check, composition.matched, composition.variants
     _ = composition.divergences, composition.rules
@@ -129,7 +129,7 @@ def _check_judge(composition: "ReleasedTables", judge: str) -> None:
     model = folder / "model.json"
     require(model.is_file(), model, "missing", DOWNLOAD)
     adjustment = composition.adjustment(judge)
-    # The mean embedding of the reference images is compared with those of texts.
+    # The mean embedding of the calibration images is compared with those of texts.
     model_settings = read_json(model)["model_cfg"]
     size = model_settings["embed_dim"]
     # None: no seen prompt has variants, so nothing was chosen.

@@ -24,9 +24,9 @@ def part_context(
     bias_check = composition.bias_check
     tables = compare_submissions(composition, [(submission.name, submitted.judges)])
     # The judges' bias check is part of the release, so all submissions have the same notes.
-    notes = [bias_check.line]
-    if bias_check.unrecognized_line:
-        notes.append(bias_check.unrecognized_line)
+    notes = [bias_check.note]
+    if bias_check.unrecognized_note:
+        notes.append(bias_check.unrecognized_note)
     training_data = {submission.name: submission.training_data}
     anchors = composition.contents.anchors
     return {

@@ -522,8 +522,8 @@ def summarize(results: Results) -> Summary:
     divergence = _divergence_view(results.divergence)
     views["divergence"] = [divergence] if divergence.lines else []
     # The bias check is always named, since verdicts depend on it.
-    composition_notes = [*notes(trained, results.summaries), results.bias_check.line]
-    optional_notes = (results.bias_check.unrecognized_line, heldout_note(results.heldout))
+    composition_notes = [*notes(trained, results.summaries), results.bias_check.note]
+    optional_notes = (results.bias_check.unrecognized_note, heldout_note(results.heldout))
     composition_notes += filter(None, optional_notes)
     return Summary(
         title=results.title,

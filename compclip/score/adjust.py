@@ -1,7 +1,7 @@
 """Choose the multiple of a text's mean similarity by which its similarities are adjusted.
 
 A contrastive judge learns how frequent an adjective is with a noun, so it prefers frequent ones
-whatever an image shows. A text's mean similarity over the reference images (real images that are
+whatever an image shows. A text's mean similarity over the calibration images (real images that are
 judged) measures this preference. The subtracted multiple of it maximizes the accuracy on seen pairs
 of real images, averaged over adjectives: a rare adjective counts as much as a frequent one. For a
 seen pair, it is chosen without this pair, so that seen pairs have no advantage over held-out ones,
@@ -18,11 +18,13 @@ from compclip.core.tables import CAPTION_KEY
 from compclip.score.choices import Adjustment, Embed, compare_texts, options_of
 from compclip.score.entries import real_entries
 
+# Choices: quarters, because the accuracy changes slowly with the multiple; the mean of 512 images
+# has a 23rd of the spread of a single one.
 MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0)
-REFERENCE_IMAGES = 512
+CALIBRATION_IMAGES = 512
 
 
-def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> list[str]:
+def calibration_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> list[str]:
     """Return the paths of at most 512 real images of seen and unseen prompts, drawn with the
     seed.
     """
@@ -30,7 +32,8 @@ def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> 
     entries = pd.concat([real_entries(prompts, images, split) for split in splits])
     # Sorted, so that the draw does not depend on the order of the tables.
     paths = np.array(sorted(set(entries["path"])), dtype=object)
-    drawn = rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES]
+    # The name of the stream decides the draw, so it stays.
+    drawn = rng(seed, "reference_images").permutation(paths)[:CALIBRATION_IMAGES]
     return sorted(drawn.tolist())
 
 
@@ -56,8 +59,8 @@ def choose_adjustment(
     prompts: pd.DataFrame,
     images: pd.DataFrame,
     variants: pd.DataFrame,
-    texts: Embed,
-    pictures: Embed,
+    embed_texts: Embed,
+    embed_images: Embed,
     seed: int = 0,
 ) -> Adjustment | None:
     """Return how a judge's similarities are adjusted; None if there are no seen prompts with
@@ -66,21 +69,21 @@ def choose_adjustment(
     Args:
         prompts, images, variants: columns of ``PROMPTS``, ``IMAGES`` and ``VARIANTS`` in
             ``tables``.
-        texts: maps n texts to their embeddings by the judge, (n, d), of unit length.
-        pictures: the same for paths in ``images``.
-        seed: draws the reference images.
+        embed_texts: maps n texts to their embeddings by the judge, (n, d), of unit length.
+        embed_images: the same for paths in ``images``.
+        seed: draws the calibration images.
     """
     # Without variants, there is nothing to choose from.
     of_seen = variants.loc[variants["split"] == "test_seen", CAPTION_KEY].drop_duplicates()
     entries = real_entries(prompts, images, "test_seen").merge(of_seen)
     if entries.empty:
         return None
-    reference = pictures(reference_images(prompts, images, seed))
+    calibration = embed_images(calibration_images(prompts, images, seed))
     # Summed in float64, since the mean of many float32 vectors would lose digits.
-    mean = reference.mean(axis=0, dtype=np.float64).astype(np.float32)
-    embeddings = pictures(entries["path"].tolist())  # (n, d)
+    mean = calibration.mean(axis=0, dtype=np.float64).astype(np.float32)
+    embeddings = embed_images(entries["path"].tolist())  # (n, d)
     options = options_of(entries, "test_seen", variants)
-    choices_for = compare_texts(options, texts, embeddings, mean)
+    choices_for = compare_texts(options, embed_texts, embeddings, mean)
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
     # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()

@@ -74,7 +74,7 @@ class BiasCheck:
         return True if self._means("difference") else None
 
     @property
-    def line(self) -> str:
+    def note(self) -> str:
         """Return a note on the bias check for readers of the scores."""
         means = self._means("difference")
         if means:
@@ -107,7 +107,8 @@ class BiasCheck:
         accuracy, lowest first.
 
         Averaged over the judges, another adjective is chosen for at least half of the images, or
-        the interval of the accuracy includes chance.
+        the interval of the accuracy includes chance. ``stats.composed`` decides anew, on images of
+        the reference, which pairs count in what is composed.
         """
         rows = []
         for content in self.judges.values():
@@ -125,7 +126,7 @@ class BiasCheck:
         return {str(pair): float(accuracy) for pair, accuracy in accuracies.items()}
 
     @property
-    def unrecognized_line(self) -> str:
+    def unrecognized_note(self) -> str:
         """Return the unrecognized pairs as text, "" if there are none."""
         pairs = [
             f"{pair_words(pair)} ({percent(accuracy, 0)} %)"

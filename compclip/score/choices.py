@@ -26,7 +26,7 @@ class Choices:
     other.
     """
 
-    adjectives: np.ndarray  # to choose from, including the own
+    n_adjectives: np.ndarray  # to choose from, including the own
     first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
     # ``first`` by adjusted similarities; None: there is no ``Adjustment``
@@ -38,13 +38,13 @@ class Choices:
 @dataclass(frozen=True)
 class Adjustment:
     """The term to subtract from a similarity: a multiple of the text's mean similarity over the
-    reference images.
+    calibration images.
 
     A judge prefers texts with adjectives that were frequent in its training data, whatever an image
     shows.
     """
 
-    mean: np.ndarray  # (d,) the mean of the embeddings of the reference images
+    mean: np.ndarray  # (d,) the mean of the embeddings of the calibration images
     multiple: float
     of_seen: Mapping[str, float]  # the multiple for each seen pair, chosen without that pair
 
@@ -79,7 +79,7 @@ def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choi
 
     Returns:
         Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of
-            ``1 / adjectives`` where that is below 1.
+            ``1 / n_adjectives`` where that is below 1.
 
     Raises:
         UserError: an argument is refused (docs/library.md).
@@ -92,7 +92,9 @@ def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choi
 def choose_adjectives(
     of_prompts: np.ndarray, of_variants: np.ndarray, entry: np.ndarray
 ) -> Choices:
-    """Do the same without checks, also for similarities that are infinite."""
+    """Do the same as ``adjective_accuracy`` without its checks, because prompts without an image
+    have the similarity minus infinity (``with_failed``).
+    """
     n = len(of_prompts)
     # A comparison with NaN is false, so with NaN on either side the prompt loses.
     is_better = ~(of_variants <= of_prompts[entry])
@@ -107,7 +109,7 @@ def choose_adjectives(
         # Without variants, 0 / 0 is NaN.
         two_way = 1 - (better + tied / 2) / variants
     return Choices(
-        adjectives=variants.astype(np.int64) + 1,
+        n_adjectives=variants.astype(np.int64) + 1,
         first=np.where(variants > 0, first, np.nan),
         two_way=two_way,
     )
@@ -142,7 +144,7 @@ def with_failed(
     # Any similarity is above minus infinity.
     lowest = np.full(n, -np.inf)
     wrong = choose_adjectives(lowest, np.zeros(len(entry)), entry)
-    adjectives = np.append(choices.adjectives, wrong.adjectives)
+    n_adjectives = np.append(choices.n_adjectives, wrong.n_adjectives)
     first = np.append(choices.first, wrong.first)
     two_way = np.append(choices.two_way, wrong.two_way)
     adjusted = choices.adjusted
@@ -151,7 +153,7 @@ def with_failed(
     chosen = choices.chosen
     if chosen is not None:
         chosen = np.append(chosen, np.full(n, None))
-    return Choices(adjectives, first, two_way, adjusted, chosen)
+    return Choices(n_adjectives, first, two_way, adjusted, chosen)
 
 
 def gathered(
@@ -212,7 +214,7 @@ def options_of(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> Opt
 
 
 def compare_texts(
-    options: Options, embed: Embed, images: np.ndarray, mean: np.ndarray
+    options: Options, embed_texts: Embed, images: np.ndarray, mean: np.ndarray
 ) -> Callable[[np.ndarray], Choices]:
     """Return a function from multiples (n,) to the choices of adjectives for the entries, by
     adjusted similarities.
@@ -223,7 +225,7 @@ def compare_texts(
     n = len(images)
     entry = options.entry
     text_rows = options.text_rows
-    embeddings = embed(options.texts)
+    embeddings = embed_texts(options.texts)
     cosines = gathered(images, embeddings)
     of_prompts = cosines(np.arange(n), text_rows[:n])  # (n,)
     of_variants = cosines(entry, text_rows[n:])  # (m,)
@@ -240,20 +242,23 @@ def compare_texts(
         best = ranked_first(adjusted, adjusted_variants, entry)
         chosen = options.adjectives[np.where(best < 0, np.arange(n), n + best)]
         # Without variants, there is no choice.
-        chosen[choices.adjectives == 1] = None
+        chosen[choices.n_adjectives == 1] = None
         return replace(choices, chosen=chosen)
 
     return choices_for
 
 
 def adjective_choices(
-    options: Options, embed: Embed, images: np.ndarray, adjustment: Adjustment | None = None
+    options: Options,
+    embed_texts: Embed,
+    images: np.ndarray,
+    adjustment: Adjustment | None = None,
 ) -> Choices:
     """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the
     images.
     """
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
-    choices_for = compare_texts(options, embed, images, mean)
+    choices_for = compare_texts(options, embed_texts, images, mean)
     # Multiples of 0 leave the similarities as they are.
     unadjusted = np.zeros(len(images))
     choices = choices_for(unadjusted)

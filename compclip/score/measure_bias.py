@@ -93,7 +93,7 @@ def choices_table(entries: pd.DataFrame, choices: Choices, classes: pd.Series) -
     """
     table = entries[["pair"]].assign(
         image_class=entries["image_id"].map(classes),
-        adjectives=choices.adjectives,
+        adjectives=choices.n_adjectives,
         first=choices.first,
         adjusted=np.nan if choices.adjusted is None else choices.adjusted,
         two_way=choices.two_way,
@@ -208,16 +208,16 @@ def bias_entries(
 
 
 def measure_bias(
-    texts: Embed,
-    pictures: Embed,
+    embed_texts: Embed,
+    embed_images: Embed,
     adjustment: Adjustment | None,
     entries: BiasEntries,
 ) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
     Args:
-        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
-        pictures: the same from paths in the entries.
+        embed_texts: from n captions to their embeddings by the judge, (n, d), of unit length.
+        embed_images: the same from paths in the entries.
         adjustment: as of ``choose_adjustment``.
         entries: as of ``bias_entries``.
 
@@ -229,8 +229,8 @@ def measure_bias(
     """
 
     def choose(asked: WithOptions) -> Choices:
-        images = pictures(asked.rows["path"].tolist())
-        return adjective_choices(asked.options, texts, images, adjustment)
+        images = embed_images(asked.rows["path"].tolist())
+        return adjective_choices(asked.options, embed_texts, images, adjustment)
 
     result: dict[str, Any] = {"images": {}}
     agreements = []

@@ -36,7 +36,7 @@ from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.score.score_table import Rules, SetScores
-from compclip.split.pools import bounded, class_names
+from compclip.split.pools import choose_candidates, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score
 from compclip.stats.r_precision import (
     BLOCK,
@@ -47,21 +47,23 @@ from compclip.stats.r_precision import (
     expected_top1,
 )
 
-HUBS = 0.01  # fraction of captions that count as hubs
+# Fraction of captions that count as hubs: a choice, so few that hubs cannot have a large part of
+# the first ranks unless embeddings crowd around them (Radovanović et al. 2010, JMLR 11:2487).
+HUBS = 0.01
 SET_NAME = "images"  # of the set that ``score_with_judge`` scores, which is of no split
 
 
-class Nearest:
+class WrongFirstRanks:
     """The captions that wrongly rank first, collected by block.
 
-    An image's candidates are its own caption and all captions of other classes in the pool. texts:
-    the number of texts.
+    An image's candidates are its own caption and all captions of other classes in the pool.
+    n_texts: the number of distinct texts.
     """
 
-    def __init__(self, texts: int, numbered: Numbered) -> None:
-        self.texts = texts
+    def __init__(self, n_texts: int, numbered: Numbered) -> None:
+        self.n_texts = n_texts
         self.numbered = numbered
-        self.weights = Weights(numbered.pool, texts)
+        self.weights = Weights(numbered.pool, n_texts)
         # The caption ranked first, -1 if it is the own one.
         self.wrong = np.full(len(numbered.entries.own), -1)
 
@@ -74,29 +76,29 @@ class Nearest:
             class_rows = rows[block]
             # A view of the block, which other measures read: what is hidden in it is restored.
             similarities_of_class = values[block]
-            images = np.arange(len(class_rows))
-            of_own = similarities_of_class[images, entries.own[class_rows]]
+            block_rows = np.arange(len(class_rows))
+            of_own = similarities_of_class[block_rows, entries.own[class_rows]]
             hidden = similarities_of_class[:, no_candidates]
             similarities_of_class[:, no_candidates] = -np.inf
             best = similarities_of_class.argmax(axis=1)
             # A tie with the own caption is not a wrong first rank.
-            is_own = similarities_of_class[images, best] <= of_own
+            is_own = similarities_of_class[block_rows, best] <= of_own
             self.wrong[class_rows] = np.where(is_own, -1, best)
             similarities_of_class[:, no_candidates] = hidden
 
     def hubness(self, rows: np.ndarray) -> float | None:
         """Return the fraction of the wrong first ranks of ``rows`` that the most frequent 1 % of
-        the captions take.
+        the pool's distinct captions take.
         """
         wrong = self.wrong[rows]
         # -1 is an entry whose own caption is first.
         winners = wrong[wrong >= 0]
-        wins = np.bincount(winners, minlength=self.texts)
+        wins = np.bincount(winners, minlength=self.n_texts)
         if not wins.any():
             return None
-        captions = len(np.unique(self.numbered.pool.texts))
+        n_captions = len(np.unique(self.numbered.pool.texts))
         # At least one caption, however small the pool is.
-        hubs = math.ceil(HUBS * captions)
+        hubs = math.ceil(HUBS * n_captions)
         wins_of_hubs = np.sort(wins)[-hubs:].sum()
         return float(wins_of_hubs / wins.sum())
 
@@ -117,13 +119,13 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     return embed
 
 
-def number_by_embedding(numbered: Numbered, embed: Embed) -> tuple[Numbered, np.ndarray]:
+def number_by_embedding(numbered: Numbered, embed_texts: Embed) -> tuple[Numbered, np.ndarray]:
     """Return a set in integers and the distinct embeddings (m, d) of its texts.
 
     Texts with equal embeddings share a number, so that they tie whatever a product's rounding is.
     """
     # (m, d), and (k,) the row of each of the k texts.
-    embeddings, index = merge_equal(embed(numbered.texts))
+    embeddings, index = merge_equal(embed_texts(numbered.texts))
     own = index[numbered.entries.own]
     texts = index[numbered.pool.texts]
     # ``texts`` stay those before equal embeddings were merged; only their numbers change.
@@ -133,19 +135,24 @@ def number_by_embedding(numbered: Numbered, embed: Embed) -> tuple[Numbered, np.
 
 
 def blind_control(
-    rules: Rules, nearest: Nearest, images: np.ndarray, texts: np.ndarray, rows: np.ndarray
+    rules: Rules,
+    wrong_firsts: WrongFirstRanks,
+    image_embeddings: np.ndarray,
+    text_embeddings: np.ndarray,
+    rows: np.ndarray,
 ) -> float:
     """Return R-precision with the mean embedding of the images ``rows`` in place of each of them.
 
     Args:
-        images, texts: embeddings (n, d) and (m, d).
-        nearest: whose weights and numbered entries are used.
+        image_embeddings, text_embeddings: (n, d) and (m, d).
+        wrong_firsts: whose weights and numbered entries are used.
         rows: (n,) booleans.
     """
-    entries = nearest.numbered.entries
+    entries = wrong_firsts.numbered.entries
     # A whole block of equal images, because a product's rounding depends on the number of rows.
-    mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
-    values = similarities(mean, texts)(np.arange(BLOCK))[0]  # (m,)
+    mean = mean_embedding(image_embeddings, rows)[None].repeat(BLOCK, axis=0)
+    values = similarities(mean, text_embeddings)(np.arange(BLOCK))[0]  # (m,)
+    # All images are equal, so one sort of the texts serves all entries.
     ascending = np.argsort(values)
     own = values[entries.own]
     # How many of the values are below and not above that of each entry's own caption.
@@ -156,7 +163,7 @@ def blind_control(
     by_classes = np.argsort(entries.classes, kind="stable")
     for class_number, span in by_class(entries.classes[by_classes]):
         in_class = by_classes[span]
-        weights, total = nearest.weights.of(class_number)
+        weights, total = wrong_firsts.weights.of(class_number)
         # (m + 1,) the weight of the values below each, exact as ``Weights`` are.
         sums = np.zeros(len(values) + 1)
         np.cumsum(weights[ascending], out=sums[1:])
@@ -167,28 +174,36 @@ def blind_control(
 
 
 def judge_set(
-    rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices
+    rules: Rules,
+    entry_set: EntrySet,
+    embed_texts: Embed,
+    image_embeddings: np.ndarray,
+    choices: Choices,
 ) -> SetScores:
-    """Return the scores of one set, from the embeddings (n, d) of its images."""
-    numbered, texts = number_by_embedding(entry_set.numbered, embed)
-    nearest = Nearest(len(texts), numbered)
+    """Return the scores of one set by a judge, from the embeddings (n, d) of its images."""
+    numbered, text_embeddings = number_by_embedding(entry_set.numbered, embed_texts)
+    n_texts = len(text_embeddings)
+    wrong_firsts = WrongFirstRanks(n_texts, numbered)
 
     def one_pass() -> Blocks:
         # All similarities of a large set would not fit into memory, so one pass serves R-precision
         # and the hubs.
-        for rows, values in blocks(similarities(images, texts), numbered.entries.classes):
-            nearest.add(rows, values)
+        cosines = similarities(image_embeddings, text_embeddings)
+        for rows, values in blocks(cosines, numbered.entries.classes):
+            wrong_firsts.add(rows, values)
             yield rows, values
 
-    judged = rules.judge(entry_set, numbered, one_pass(), len(texts))
+    judged = rules.judge(entry_set, numbered, one_pass(), n_texts)
 
-    # Called when all blocks have passed, which fill ``nearest``.
+    # Called when all blocks have passed, which fill ``wrong_firsts``.
     def controls(rows: np.ndarray) -> dict[str, Any]:
         if not rows.any():
             return {"blind_control": None, "hubness": None}
         return {
-            "blind_control": rounded(blind_control(rules, nearest, images, texts, rows)),
-            "hubness": rounded(nearest.hubness(rows)),
+            "blind_control": rounded(
+                blind_control(rules, wrong_firsts, image_embeddings, text_embeddings, rows)
+            ),
+            "hubness": rounded(wrong_firsts.hubness(rows)),
         }
 
     return score_table.score_set(rules, entry_set, numbered, judged, choices, controls)
@@ -197,20 +212,20 @@ def judge_set(
 def score_images(
     sets: Sequence[EntrySet],
     rules: Rules,
-    texts: Embed,
-    images: Embed,
+    embed_texts: Embed,
+    embed_images: Embed,
     adjustment: Adjustment | None = None,
 ) -> dict[str, SetScores]:
     """Return the scores of a generator's images: how often the judge retrieves the caption that an
-    image was made from.
+    image was made from, and how often it chooses the caption's adjective.
 
     The summaries add hubness and the blind control, in which each image has the mean embedding of
     all.
 
     Args:
         sets: sets of a split, which differ only in their pools, must be consecutive.
-        texts: maps n captions to their embeddings by the judge, (n, d), of unit length.
-        images: the same for the paths of ``sets``.
+        embed_texts: maps n captions to their embeddings by the judge, (n, d), of unit length.
+        embed_images: the same for the paths of ``sets``.
         adjustment: None: adjective accuracy is not adjusted.
 
     Returns:
@@ -222,11 +237,11 @@ def score_images(
         # once.
         same_images = list(split_sets)
         first = same_images[0]
-        embeddings = images(first.entries["path"].tolist())
-        choices = adjective_choices(first.options, texts, embeddings, adjustment)
+        embeddings = embed_images(first.entries["path"].tolist())
+        choices = adjective_choices(first.options, embed_texts, embeddings, adjustment)
         choices = with_failed(choices, first.failed, first.split, first.variants)
         for entry_set in same_images:
-            scored[entry_set.name] = judge_set(rules, entry_set, texts, embeddings, choices)
+            scored[entry_set.name] = judge_set(rules, entry_set, embed_texts, embeddings, choices)
     return scored
 
 
@@ -383,14 +398,14 @@ def score_with_judge(
     else:
         variants = variants_of_captions(variants, entries, captions)
     entry_set = EntrySet(
-        SET_NAME,
-        SET_NAME,
-        "original",
-        entries.sort_values(ENTRY, ignore_index=True),
-        captions,
-        classes,
+        name=SET_NAME,
+        split=SET_NAME,
+        distractors="original",
+        entries=entries.sort_values(ENTRY, ignore_index=True),
+        pool=captions,
+        classes=classes,
         # The set is of no split of a run, and its variants are all of it.
-        variants.assign(split=SET_NAME),
+        variants=variants.assign(split=SET_NAME),
     )
     scoring = with_candidates(scoring or Scoring(), entry_set)
     texts = {*entries["text"], *captions["text"], *variants["text"]}
@@ -420,7 +435,7 @@ def with_candidates(scoring: Scoring, entry_set: EntrySet) -> Scoring:
     pool = pool_summary(numbered.pool, classes_of_entries, candidates=2)
     # The entry with the fewest eligible captions decides.
     least = {entry_set.name: pool["eligible_least"]}
-    candidates = bounded(scoring.candidates, least, "the captions")
+    candidates = choose_candidates(scoring.candidates, least, "the captions")
     return scoring.model_copy(update={"candidates": candidates})
 
 

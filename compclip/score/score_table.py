@@ -25,8 +25,8 @@ class Rules:
 
     scoring: Scoring
     seed: int = 0
-    composition: str = ""  # how dominant pairs are balanced
-    # the captions of test_seen and test_unseen that are prompts, for the summaries
+    composition: str = ""  # its name decides how many pairs are dominant (``Balance.dominant_of``)
+    # the config's split.prompts, which summaries state
     prompts: str = "all"
     # the swapped captions
     swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))
@@ -36,14 +36,16 @@ class Rules:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
 
-    def judge(self, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, texts: int) -> Judged:
+    def judge(
+        self, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, n_texts: int
+    ) -> Judged:
         """Return the results of the entries of a set, from their similarities with all texts.
 
         numbered: the set, with the numbers of the texts in ``blocks``.
         """
         draws = entry_set.draws(self.candidates, self.seed)
         ties = self.scoring.ties
-        return judge_entries(blocks, texts, numbered.entries, numbered.pool, draws, ties)
+        return judge_entries(blocks, n_texts, numbered.entries, numbered.pool, draws, ties)
 
     def cap(self, pairs: Sequence[str]) -> balance.Cap:
         """Return how dominant swapped pairs are reduced."""
@@ -89,7 +91,7 @@ def score_table(
     # A hit is sampled, all other values are exact.
     table["hit"] = np.append(judged.hit, np.zeros(failed, bool))
     table["weight"] = np.round(weight, DECIMALS)
-    table["adjectives"] = choices.adjectives
+    table["adjectives"] = choices.n_adjectives
     table["adjective_first"] = np.round(choices.first, DECIMALS)
     adjusted = np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
     table["adjusted_first"] = adjusted

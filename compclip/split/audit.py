@@ -41,11 +41,11 @@ from compclip.split.composition import Lexicons
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import (
     Reader,
+    group_by_adjective,
     has_both_words,
     near,
-    partners,
     reader_of,
-    stated,
+    stated_pairs,
     swap_faults,
     word_pairs,
 )
@@ -63,14 +63,14 @@ def read_heldout_pairs(
     reading is ``stated`` or, if the adjective is only near the noun, ``explained`` by another noun
     that it modifies or ``unexplained``.
     """
-    nouns_by_adjective = partners(heldout)
+    nouns_by_adjective = group_by_adjective(heldout)
     rows = []
     for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
         if not has_both_words(items, nouns_by_adjective):
             continue
         # Pairs that are only near may belong to other words.
-        stated_items = stated(text, items)
+        stated_items = stated_pairs(text, items)
         stated_words = word_pairs(stated_items)
         close = near(items)
         modifying = {adjective.start for adjective, _ in stated_items}

@@ -17,10 +17,10 @@ import pandas as pd
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import Draw, DrawConfig
 from compclip.split.make_prompts import Prompting, PromptPairs, choose_prompts
-from compclip.split.make_splits import LOW_TRAIN, Rule, split_images
+from compclip.split.make_splits import LOW_TRAIN, SplitRule, split_images
 from compclip.split.sample_heldout import draw_heldout
 from compclip.split.swap_adjectives import swap_captions
 from compclip.split.widths import estimate_split, half_width, more_captions, named_width
@@ -107,7 +107,7 @@ class TrialData:
     pairs: pd.DataFrame
     ranking: pd.DataFrame
     lexicons: Lexicons
-    stream: Stream
+    seeding: Seeding
     test_seen: str | int = "auto"
 
     def try_draw(self, draw: Draw) -> Trial:
@@ -116,15 +116,17 @@ class TrialData:
         """
         captions = self.captions
         pairs = self.pairs
-        rule = Rule(self.test_seen)
-        heldout = draw_heldout(self.ranking, draw, self.stream)
+        rule = SplitRule(self.test_seen)
+        heldout = draw_heldout(self.ranking, draw, self.seeding)
         splits, summary = split_images(
-            captions, pairs, self.ranking, heldout, self.lexicons, rule, self.stream
+            captions, pairs, self.ranking, heldout, self.lexicons, rule, self.seeding
         )
-        swapped, _ = swap_captions(captions, pairs, splits, heldout, self.lexicons, self.stream)
+        swapped, _ = swap_captions(captions, pairs, splits, heldout, self.lexicons, self.seeding)
         tested = splits[splits["split"] != "train"]
         wanted = PromptPairs.from_ranking(self.ranking, heldout)
-        prompts = choose_prompts(captions, pairs, wanted, tested, swapped, Prompting(), self.stream)
+        prompts = choose_prompts(
+            captions, pairs, wanted, tested, swapped, Prompting(), self.seeding
+        )
         estimates = {
             split: estimate_split(prompts[prompts["split"] == split]) for split in HELDOUT_SPLITS
         }
@@ -149,7 +151,7 @@ def choose_draw(data: TrialData, config: DrawConfig, width: float) -> tuple[Draw
     Raises:
         UserError: no draw gives splits.
     """
-    where = data.stream.location
+    where = data.seeding.location
     draws = draws_of(config)
     faults: list[str] = []
     trials: list[Trial] = []

@@ -29,7 +29,7 @@ from compclip.core.settings.arguments import (
 )
 from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 
 # Most draws of a matched seen prompt. Fewer suffice if they are then as many as the held-out
 # prompts.
@@ -88,7 +88,7 @@ def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
 
 
 def sample_per_image(
-    prompts: pd.DataFrame, matched: Collection[str], most: int | None, stream: Stream
+    prompts: pd.DataFrame, matched: Collection[str], most: int | None, seeding: Seeding
 ) -> pd.DataFrame:
     """Return at most ``most`` captions per image and split (None: all), drawn with the seed.
 
@@ -102,7 +102,7 @@ def sample_per_image(
     # Swapped captions first, because the sample of test_seen depends on them.
     for split in ("test_swapped", "test_seen", "test_unseen"):
         rows = prompts[prompts["split"] == split].sort_values(CAPTION_KEY)
-        rows["order"] = stream.generator("make_prompts", split).permutation(len(rows))
+        rows["order"] = seeding.rng("make_prompts", split).permutation(len(rows))
         rows["unpaired"] = False
         if split == "test_seen":
             swapped = pd.MultiIndex.from_frame(samples["test_swapped"][CAPTION_KEY])
@@ -166,7 +166,7 @@ def choose_prompts(
     judged: pd.DataFrame,
     swapped: Blocks,
     prompting: Prompting,
-    stream: Stream,
+    seeding: Seeding,
 ) -> pd.DataFrame:
     """Return split, image_id, caption_id, draw and pair of the prompts of ``make_prompts``, in its
     order.
@@ -176,11 +176,11 @@ def choose_prompts(
     for image in judged["image_id"]:
         safe_id(image)  # it becomes part of a file's name
     every_caption = prompting.every_caption
-    generator = stream.generator("make_prompts", "pair")
+    generator = seeding.rng("make_prompts", "pair")
     table = choose_pairs(captions, pairs, wanted, judged, swapped, every_caption, generator)
-    table = sample_per_image(table, wanted.matched, prompting.per_image, stream)
+    table = sample_per_image(table, wanted.matched, prompting.per_image, seeding)
     fault = "no caption of the test images can be prompted"
-    require(len(table), stream.location, fault, "hold out more pairs or add captions")
+    require(len(table), seeding.location, fault, "hold out more pairs or add captions")
     # In the order of TESTS, which is not alphabetical.
     rank_of = {split: rank for rank, split in enumerate(TESTS)}
     table = table.assign(rank=table["split"].map(rank_of))
@@ -208,7 +208,7 @@ def matched_draws(prompts: pd.DataFrame, matched: Collection[str]) -> np.ndarray
     return np.where(is_matched, draws, 1)
 
 
-def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, stream: Stream) -> pd.DataFrame:
+def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, seeding: Seeding) -> pd.DataFrame:
     """Return prompts of a split (``tables.PROMPTS``), in their order.
 
     Args:
@@ -220,7 +220,7 @@ def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, stream: Stream) -> p
     is_first = table["draw"] == 0
     names = numbers.where(is_first, numbers + "_" + table["draw"].astype("str"))
     # One folder contains the images of all data sets, compositions and splits.
-    folders = f"{stream.location}/" + table["split"] + "/" + table["image_id"]
+    folders = f"{seeding.location}/" + table["split"] + "/" + table["image_id"]
     table["file_name"] = folders + "/" + names + ".png"
     return table[list(PROMPTS.columns)]
 
@@ -270,7 +270,7 @@ def make_prompts(  # noqa: PLR0913
             ``MATCHED_DRAWS`` times as many for matched seen ones.
         per_image: most captions per image and split, in test_seen also of those with a matched
             pair; None for all.
-        dataset, composition: names for the random stream and for the file names.
+        dataset, composition: names for the random seeding and for the file names.
 
     Raises:
         UserError: a row of another table is not among captions, or an argument is refused
@@ -280,7 +280,7 @@ def make_prompts(  # noqa: PLR0913
     if judged is None:
         judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
     swapped = empty_table(SWAPPED) if swapped is None else swapped
-    stream = Stream(seed, dataset, composition)
+    seeding = Seeding(seed, dataset, composition)
     chosen = choose_prompts(
         captions,
         pairs,
@@ -288,12 +288,12 @@ def make_prompts(  # noqa: PLR0913
         judged,
         swapped,
         Prompting(every_caption, draws, per_image),
-        stream,
+        seeding,
     )
     tables = []
     for split, rows in chosen.groupby("split", sort=False):
         texts = texts_of(str(split), captions, swapped)
-        tables.append(prompt_table(rows, texts, stream))
+        tables.append(prompt_table(rows, texts, seeding))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -1,9 +1,9 @@
 """Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
-There are three ways. By default, test_unseen has the images with a held-out pair, also shared and
-disputed ones, test_seen is drawn from the rest, and train is the remainder. A published division is
-used unchanged, and the audit reports its faults. For a division by divergence, the test images with
-a held-out pair are test_unseen, the others test_seen.
+There are three ways. By default, test_unseen has the images with a held-out pair, also of the
+relations ``shared`` and ``disputed``, test_seen is drawn from the rest, and train is the remainder.
+A published division is used unchanged, and the audit reports its faults. For a division by
+divergence, the test images with a held-out pair are test_unseen, the others test_seen.
 
 Images in which word order states a held-out pair that was not extracted are in no split, unless the
 split is published.
@@ -11,6 +11,7 @@ split is published.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -34,9 +35,16 @@ from compclip.core.settings.arguments import (
 )
 from compclip.core.settings.calls import checked
 from compclip.core.tables import SPLITS, in_blocks
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.published_split import take_splits
-from compclip.split.reading import Reader, has_both_words, partners, reader_of, stated, word_pairs
+from compclip.split.reading import (
+    Reader,
+    group_by_adjective,
+    has_both_words,
+    reader_of,
+    stated_pairs,
+    word_pairs,
+)
 from compclip.text.lexicon import Lexicon, require_occurring
 
 # By default, test_seen has at most this percentage of the images, about as in the published split
@@ -56,12 +64,15 @@ CONTESTED = "word order states a held-out pair, and the parse does not"
 # Columns that are categorical, because strings would take ten times the memory.
 CATEGORICAL = ["image_id", "pair"]
 
-Result = tuple[pd.DataFrame, dict[str, Any]]
+# image_id and split, and what splits.json states
+SplitsAndSummary = tuple[pd.DataFrame, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How images are divided: drawn, unless a split is published or a division is given."""
+class SplitRule:
+    """How images are divided: drawn, unless a split is published or a division is given; a
+    published one goes first.
+    """
 
     test_seen: str | int = "auto"
     published: str | Path | None = None
@@ -69,23 +80,25 @@ class Rule:
     contested: list[dict[str, Any]] | None = None  # None: not searched so far
 
 
-class ImagePairs(NamedTuple):
+class ReadImages(NamedTuple):
     """What is read of all images: their ids, ``pairs_of_images`` and ``find_contested``."""
 
     image_ids: list[str]
-    pairs: pd.DataFrame
+    image_pairs: pd.DataFrame
     contested: list[dict[str, Any]]
 
 
-def seen_target(unseen: int, images: int, setting: str | int) -> int:
-    """Return the target size of test_seen; ``setting`` is ``auto`` or a number."""
-    # Only the automatic size is limited.
-    return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
+def seen_target(unseen: int, images: int, test_seen: str | int) -> int:
+    """Return the target size of test_seen; ``test_seen`` is ``auto`` or a number."""
+    # A user's number is a decision, so only the automatic size is limited.
+    if test_seen == "auto":
+        return min(unseen, images * MAX_SEEN_PERCENT // 100)
+    return int(test_seen)
 
 
-def shuffled(images: Sequence[str], stream: Stream) -> list[str]:
+def shuffled(images: Sequence[str], seeding: Seeding) -> list[str]:
     """Return the images in a seeded order."""
-    order = stream.generator("make_splits").permutation(len(images))
+    order = seeding.rng("make_splits").permutation(len(images))
     return [images[i] for i in order]
 
 
@@ -104,50 +117,52 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
     is_sure = ~occurrences["disputed"].to_numpy(bool)[rows]
     # Pairs as numbers, so that counting them is indexing.
     codes, names = pd.factorize(occurrences["pair"])
-    pairs = codes[rows].astype(np.int32)
+    pair_numbers = codes[rows].astype(np.int32)
     # The rows of the i-th image are those from begins[i] to begins[i + 1].
     begins = np.searchsorted(positions, np.arange(len(order) + 1))
     # The number of images not drawn so far in which each pair occurs. Position -1: not in order,
     # such as contested images.
     covers = is_sure & (positions >= 0)
-    remaining = np.bincount(pairs[covers], minlength=len(names))
+    remaining = np.bincount(pair_numbers[covers], minlength=len(names))
     drawn: list[str] = []
-    for image, begin, end in zip(order, begins, begins[1:], strict=False):
+    for image, (begin, end) in zip(order, pairwise(begins), strict=True):
         if len(drawn) == target:
             break
-        image_pairs = pairs[begin:end]
+        numbers = pair_numbers[begin:end]
         covering = is_sure[begin:end]
         # Of each pair, another image must stay; this image is one of those counted, unless it has
         # the pair only disputed.
-        if (remaining[image_pairs] > covering).all():
+        if (remaining[numbers] > covering).all():
             drawn.append(image)
-            remaining[image_pairs] -= covering
+            remaining[numbers] -= covering
     return drawn
 
 
 def pairs_of_images(
     pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str]
 ) -> pd.DataFrame:
-    """Return image_id, pair, ranked and disputed of held-out pairs and of pairs of ranked words,
-    once for each image.
+    """Return image_id, pair, of_ranked_words and disputed of held-out pairs and of pairs of ranked
+    words, once for each image.
 
-    ``ranked``: each of its words is in a ranked pair; ``disputed``: in all occurrences in the
-    image.
+    ``of_ranked_words``: each of its words is in a ranked pair; ``disputed``: in all occurrences in
+    the image.
     """
     has_ranked_adjective = pairs["adjective"].isin(ranking["adjective"])
     # Not whether the pair is ranked: a rare pair of ranked words must not be new in test_seen.
-    is_ranked = has_ranked_adjective & pairs["noun"].isin(ranking["noun"])
-    table = pairs[["image_id"]].assign(pair=pair_names(pairs), ranked=is_ranked)
+    of_ranked_words = has_ranked_adjective & pairs["noun"].isin(ranking["noun"])
+    table = pairs[["image_id"]].assign(pair=pair_names(pairs), of_ranked_words=of_ranked_words)
     table["disputed"] = pairs["relation"] == "disputed"
     # A held-out pair that is listed or published need not be of ranked words.
     is_heldout = table["pair"].isin(list(heldout))
-    by_image = table[is_ranked | is_heldout].groupby(["image_id", "pair", "ranked"], as_index=False)
-    return by_image["disputed"].all()
+    rows = table[of_ranked_words | is_heldout]
+    columns = ["image_id", "pair", "of_ranked_words"]
+    return rows.groupby(columns, as_index=False)["disputed"].all()
 
 
-def images_with_heldout(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
-    """Return image_id and pair of the images with a held-out pair in any caption."""
-    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
+def heldout_of_images(image_pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+    """Return image_id and pair, once for each held-out pair in any caption of an image."""
+    is_heldout = image_pairs["pair"].isin(list(heldout))
+    return image_pairs.loc[is_heldout, ["image_id", "pair"]].astype("str")
 
 
 def find_contested(
@@ -163,7 +178,7 @@ def find_contested(
     is_extracted = captions["image_id"].isin(pairs.loc[has_pair, "image_id"])
     unextracted = captions[~is_extracted].sort_values(["image_id", "caption_id"])
     heldout_words = set(map(split_pair, heldout))
-    nouns_by_adjective = partners(heldout_words)
+    nouns_by_adjective = group_by_adjective(heldout_words)
     # A text may belong to many captions, so each is read once.
     stated_heldout: dict[str, list[tuple[str, str]]] = {}
     for text in unextracted["text"].unique():
@@ -171,7 +186,7 @@ def find_contested(
         pairs_in_text = set[tuple[str, str]]()
         # Fast, and most texts lack such words.
         if has_both_words(items, nouns_by_adjective):
-            pairs_in_text = word_pairs(stated(text, items))
+            pairs_in_text = word_pairs(stated_pairs(text, items))
         stated_heldout[text] = sorted(pairs_in_text & heldout_words)
     is_stating = unextracted["text"].map(stated_heldout).astype(bool)
     # One caption suffices to exclude an image.
@@ -191,7 +206,7 @@ def read_images(
     ranking: pd.DataFrame,
     heldout: Collection[str],
     reader: Reader | None,
-) -> ImagePairs:
+) -> ReadImages:
     """Read all images, block by block; ``reader`` finds contested captions, None: none are."""
     image_ids: list[str] = []
     contested: list[dict[str, Any]] = []
@@ -206,34 +221,35 @@ def read_images(
     for name in CATEGORICAL:
         # pd.concat would make objects of columns that have different categories.
         joined[name] = union_categoricals([table[name] for table in tables])
-    return ImagePairs(image_ids, joined, contested)
+    return ReadImages(image_ids, joined, contested)
 
 
 def drawn_splits(
     image_ids: Collection[str],
-    pairs: pd.DataFrame,
+    image_pairs: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
-    stream: Stream,
-) -> Result:
+    seeding: Seeding,
+) -> SplitsAndSummary:
     """Return the splits, sorted by image_id, and a summary.
 
     Every pair of ranked words in test_seen is also in train: an image that is the only one with a
-    pair stays in train, and the next image of the seeded order replaces it. ``pairs``: as
+    pair stays in train, and the next image of the seeded order replaces it. ``image_pairs``: as
     ``pairs_of_images`` returns them.
     """
-    where = stream.location
+    where = seeding.location
     # Sorted, so that the order of rows decides nothing.
     images = sorted(set(image_ids))
-    ranked_pairs = pairs[pairs["ranked"]]
-    with_heldout = images_with_heldout(pairs, heldout)
+    pairs_of_ranked_words = image_pairs[image_pairs["of_ranked_words"]]
+    with_heldout = heldout_of_images(image_pairs, heldout)
     unseen = set(with_heldout["image_id"]) & set(images)
     remedy = "rerun sample_heldout with these captions"
     require(unseen, where, "no image has a held-out pair", remedy)
-    order = shuffled([image for image in images if image not in unseen], stream)
+    order = shuffled([image for image in images if image not in unseen], seeding)
     target = seen_target(len(unseen), len(images), test_seen)
     # Images of test_unseen do not train, so they cover no pair of test_seen.
-    candidates = ranked_pairs[~ranked_pairs["image_id"].isin(unseen)]
+    is_unseen = pairs_of_ranked_words["image_id"].isin(unseen)
+    candidates = pairs_of_ranked_words[~is_unseen]
     seen = set(draw_seen(order, candidates, target))
     split_of = dict.fromkeys(images, "train")
     split_of |= dict.fromkeys(seen, "test_seen")
@@ -242,7 +258,7 @@ def drawn_splits(
     warnings = _check_train(splits, with_heldout, where)
     fault = f"{len(images)} images are too few for test_seen"
     require(seen, where, fault, "add captions or set split.test_seen")
-    summary = {"seed": stream.seed, "test_seen_wanted": target, "warnings": warnings}
+    summary = {"seed": seeding.seed, "test_seen_wanted": target, "warnings": warnings}
     return splits, summary
 
 
@@ -267,35 +283,38 @@ def _check_train(splits: pd.DataFrame, with_heldout: pd.DataFrame, where: str) -
 
 def divided_splits(
     division: pd.DataFrame,
-    pairs: pd.DataFrame,
+    image_pairs: pd.DataFrame,
     heldout: Collection[str],
     test_seen: str | int,
-    stream: Stream,
-) -> Result:
+    seeding: Seeding,
+) -> SplitsAndSummary:
     """Return the splits of a division by divergence, sorted by image_id, and a summary.
 
-    At a high divergence almost every test image has a held-out pair: if test_seen is too small,
-    more images are drawn from train by ``draw_seen``, which keeps every pair in train. Every pair
-    of ranked words in test_seen is undisputed in train: a test image without a held-out pair, but
-    with a pair that train has only disputed or not at all (it is disputed here, or too rare to be
-    ranked), is excluded, like the images that the division does not use.
+    ``split.divergence.train`` has set the size of train, which is not checked again. At a high
+    divergence almost every test image has a held-out pair: if test_seen is too small, more images
+    are drawn from train by ``draw_seen``, which keeps every pair in train. Every pair of ranked
+    words in test_seen is undisputed in train: a test image without a held-out pair, but with a pair
+    that train has only disputed or not at all (it is disputed here, or too rare to be ranked), is
+    excluded, like the images that the division does not use.
     """
     side_of = division.set_index("image_id")["side"].sort_index()
     train = side_of.index[side_of == "train"]
     test = side_of.index[side_of == "test"]
-    has_heldout = test.isin(images_with_heldout(pairs, heldout)["image_id"])
+    has_heldout = test.isin(heldout_of_images(image_pairs, heldout)["image_id"])
     unseen = test[has_heldout]
-    ranked_pairs = pairs[pairs["ranked"]]
-    is_in_train = ranked_pairs["image_id"].isin(train)
-    learned = ranked_pairs.loc[is_in_train & ~ranked_pairs["disputed"], "pair"].unique()
+    pairs_of_ranked_words = image_pairs[image_pairs["of_ranked_words"]]
+    is_in_train = pairs_of_ranked_words["image_id"].isin(train)
+    is_sure = ~pairs_of_ranked_words["disputed"]
+    learned = pairs_of_ranked_words.loc[is_in_train & is_sure, "pair"].unique()
     # In test_seen, such a pair would be new, although it is not held out.
-    unlearned = ranked_pairs.loc[~ranked_pairs["pair"].isin(learned), "image_id"]
-    seen = test[~has_heldout & ~test.isin(unlearned)]
+    is_learned = pairs_of_ranked_words["pair"].isin(learned)
+    with_unlearned = pairs_of_ranked_words.loc[~is_learned, "image_id"]
+    seen = test[~has_heldout & ~test.isin(with_unlearned)]
     skipped = test.difference(unseen).difference(seen)
     target = seen_target(len(unseen), len(train) + len(test), test_seen)
     # Images that test_seen lacks; they are drawn from train.
     missing = max(0, target - len(seen))
-    drawn = draw_seen(shuffled(train, stream), ranked_pairs[is_in_train], missing)
+    drawn = draw_seen(shuffled(train, seeding), pairs_of_ranked_words[is_in_train], missing)
     train = train.difference(drawn)
     seen = seen.union(drawn)
     fault = (
@@ -303,7 +322,7 @@ def divided_splits(
         "images of test"
     )
     remedy = "lower split.divergence.compound or set split.test_seen"
-    require(len(seen), stream.location, fault, remedy)
+    require(len(seen), seeding.location, fault, remedy)
     images_of = {"train": train, "test_seen": seen, "test_unseen": unseen}
     tables = [pd.DataFrame({"image_id": ids, "split": split}) for split, ids in images_of.items()]
     splits = pd.concat(tables).astype("str").sort_values("image_id", ignore_index=True)
@@ -315,7 +334,7 @@ def divided_splits(
         )
     return splits, {
         "source": "divergence",
-        "seed": stream.seed,
+        "seed": seeding.seed,
         "test_seen_wanted": target,
         "excluded_images": {
             UNDIVIDED: sorted(side_of.index[side_of == "unused"]),
@@ -325,7 +344,7 @@ def divided_splits(
     }
 
 
-def published_splits(path: str | Path, image_ids: Collection[str]) -> Result:
+def published_splits(path: str | Path, image_ids: Collection[str]) -> SplitsAndSummary:
     """Return the splits of a split.pkl, unchanged, and a summary with its faults."""
     content = read_split(path)
     splits, faults = take_splits(content, image_ids, str(path))
@@ -343,24 +362,27 @@ def split_images(
     ranking: pd.DataFrame,
     heldout: Collection[str],
     lexicons: Lexicons,
-    rule: Rule,
-    stream: Stream,
-) -> Result:
-    """Return what ``make_splits`` returns, without logging it."""
+    rule: SplitRule,
+    seeding: Seeding,
+) -> SplitsAndSummary:
+    """Return what ``make_splits`` returns, without logging it, since ``choose_draw`` tries many
+    draws, whose warnings would mislead.
+    """
     # The images of a published split are not moved, so nothing is searched.
     reader = None
     if not rule.published and rule.contested is None:
-        reader = reader_of(heldout, *lexicons.forms(), lexicons.compounds)
+        adjectives, nouns = lexicons.forms()
+        reader = reader_of(heldout, adjectives, nouns, lexicons.compounds)
     images = read_images(captions, pairs, ranking, heldout, reader)
     if rule.contested is not None:
         images = images._replace(contested=list(rule.contested))
     if rule.published:
         splits, summary = published_splits(rule.published, images.image_ids)
     else:
-        occurring = images.pairs["pair"].cat.categories.tolist()
+        occurring = images.image_pairs["pair"].cat.categories.tolist()
         # A name that occurs nowhere is probably misspelt; a published one is not the user's.
         require_occurring(heldout, occurring, lexicons.adjectives, lexicons.nouns)
-        splits, summary = _uncontested_splits(images, heldout, rule, stream)
+        splits, summary = _uncontested_splits(images, heldout, rule, seeding)
     sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
     summary["warnings"] += _shortages(sizes["test_seen"], summary, images.contested)
     # Only a division excludes images itself.
@@ -375,16 +397,16 @@ def split_images(
 
 
 def _uncontested_splits(
-    images: ImagePairs, heldout: Collection[str], rule: Rule, stream: Stream
-) -> Result:
+    images: ReadImages, heldout: Collection[str], rule: SplitRule, seeding: Seeding
+) -> SplitsAndSummary:
     """Return the drawn or divided splits, without contested images."""
     contested_ids = [record["image_id"] for record in images.contested]
     if rule.division is None:
         image_ids = set(images.image_ids).difference(contested_ids)
-        return drawn_splits(image_ids, images.pairs, heldout, rule.test_seen, stream)
+        return drawn_splits(image_ids, images.image_pairs, heldout, rule.test_seen, seeding)
     # Contested images are in no split, whatever their side.
     division = rule.division[~rule.division["image_id"].isin(contested_ids)]
-    return divided_splits(division, images.pairs, heldout, rule.test_seen, stream)
+    return divided_splits(division, images.image_pairs, heldout, rule.test_seen, seeding)
 
 
 def _shortages(
@@ -424,7 +446,7 @@ def make_splits(  # noqa: PLR0913
     seed: Whole = 0,
     dataset: str = "dataset",
     composition: str = "composition",
-) -> Result:
+) -> SplitsAndSummary:
     """Divide images into train, test_seen and test_unseen.
 
     Args:
@@ -438,23 +460,23 @@ def make_splits(  # noqa: PLR0913
         published: use the images of this split.pkl.
         division: use the sides that ``divide_images`` returns.
         contested: what ``find_contested`` returns, if it is known.
-        dataset, composition: names for the random stream and for messages.
+        dataset, composition: names from which random numbers derive, and for messages.
 
     Returns:
         image_id and split, sorted, and the content of splits.json.
 
     Raises:
-        UserError: train would keep less than 20 % of the images, or a test split would be empty; an
-            image of pairs or division is not among captions, or an argument is refused
+        UserError: a drawn train would keep less than 20 % of the images, or a test split would be
+            empty; an image of pairs or division is not among captions, or an argument is refused
             (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, division=division)
     lexicons = Lexicons(adjectives, nouns, compounds)
-    rule = Rule(test_seen, published, division, contested)
-    stream = Stream(seed, dataset, composition)
-    splits, summary = split_images(captions, pairs, ranking, heldout, lexicons, rule, stream)
+    rule = SplitRule(test_seen, published, division, contested)
+    seeding = Seeding(seed, dataset, composition)
+    splits, summary = split_images(captions, pairs, ranking, heldout, lexicons, rule, seeding)
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", stream.location, warning)
+        log.warning("warning: %s: %s", seeding.location, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    log.info("%s: images: %s", stream.location, sizes)
+    log.info("%s: images: %s", seeding.location, sizes)
     return splits, summary

@@ -90,7 +90,7 @@ def least_distractors(
     return distractors
 
 
-def bounded(candidates: int | None, distractors: dict[str, int], where: str) -> int:
+def choose_candidates(candidates: int | None, distractors: dict[str, int], where: str) -> int:
     """Return the number of candidates: ``candidates`` or, if None, as published or as many as there
     are.
 

@@ -2,8 +2,8 @@
 
 This module imports no pair extraction, so it finds faults there.
 
-A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white
-breast and belly`, also among adjectives of other lexicons, `a long black bill`), its predicate
+A pair counts (``stated_pairs``) if the adjective is before the noun (`black and white wings`,
+`white breast and belly`, also among adjectives of other lexicons, `a long black bill`), its predicate
 (`the bill is mostly black`, `wings that are brown`, `a bird whose spot is yellow`) or its color
 (`wings of a bright yellow color`). Words such as `colored` after an adjective add nothing (`a
 bright red colored crown`). A word list cannot distinguish `a black wing with` from `black wing
@@ -147,7 +147,7 @@ class Reader:
     def pairs(self, text: str) -> tuple[list[TextItem], "Reading"]:
         """Return the items of a text and the pairs that it states."""
         items = self.read(text)
-        return items, stated(text, items)
+        return items, stated_pairs(text, items)
 
 
 Reading = list[tuple[TextItem, TextItem]]  # pairs of an adjective and its noun
@@ -517,7 +517,7 @@ def _without_suffixes(items: list[TextItem]) -> list[TextItem]:
     return plain
 
 
-def stated(text: str, items: list[TextItem]) -> Reading:
+def stated_pairs(text: str, items: list[TextItem]) -> Reading:
     """Return the adjective and noun of every pair that word order states, as the module's docstring
     defines.
 
@@ -536,7 +536,7 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     return stated_pairs
 
 
-def partners(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+def group_by_adjective(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     """Return the nouns of each adjective in ``pairs``."""
     nouns: dict[str, set[str]] = defaultdict(set)
     for adjective, noun in pairs:
@@ -545,7 +545,7 @@ def partners(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
 
 
 def has_both_words(items: Iterable[TextItem], nouns_by_adjective: Mapping[str, set[str]]) -> bool:
-    """Return whether a text has the adjective and the noun of one of the ``partners``.
+    """Return whether a text has the adjective and the noun of one of the ``group_by_adjective``.
 
     Most texts do not, so they cannot state one of these pairs; reading their pairs would take most
     of the time.

@@ -29,7 +29,7 @@ from compclip.core.settings.arguments import (
 from compclip.core.settings.calls import checked
 from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.config import Draw
 from compclip.split.published_split import take_pairs
 from compclip.text.lexicon import Lexicon, find_lexicon
@@ -47,7 +47,7 @@ def n_heldout(ranked: int, fraction: float) -> int:
     return int(exact.to_integral_value(ROUND_HALF_UP))
 
 
-def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]:
+def draw_heldout(ranking: pd.DataFrame, draw: Draw, seeding: Seeding) -> list[str]:
     """Return pairs drawn without replacement from the window (ends included), sorted."""
     number = max(n_heldout(len(ranking), draw.fraction), draw.min_pairs)
     fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
@@ -55,7 +55,7 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
         "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in "
         "split.heldout.pairs"
     )
-    require(number, stream.location, fault, remedy)
+    require(number, seeding.location, fault, remedy)
     low, high = draw.window
     # By rank, so that the order of rows decides nothing.
     ordered = ranking.sort_values("rank")
@@ -66,13 +66,13 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, stream: Stream) -> list[str]
         f"are between the percentiles {low:g} and {high:g}"
     )
     remedy = "widen split.heldout.window, or lower split.heldout.fraction and min_pairs"
-    require(len(window) >= number, stream.location, fault, remedy)
+    require(len(window) >= number, seeding.location, fault, remedy)
     names = pair_names(window).to_numpy()
     # As published: any pair of the window.
     is_preferred = np.ones(len(names), bool)
     if draw.prefer_swappable:
         is_preferred = swappable(window, ranking).to_numpy()
-    generator = stream.generator("sample_heldout")
+    generator = seeding.rng("sample_heldout")
     drawn: list[str] = []
     # The others only complete the number, if too few are preferred.
     for pairs in (names[is_preferred], names[~is_preferred]):
@@ -201,7 +201,7 @@ def sample_heldout(  # noqa: PLR0913
         division: hold out the ranked pairs that its test has and its train lacks.
         adjectives, nouns: lexicons or their names, needed for ``listed`` and ``published``; nouns
             None: any noun.
-        dataset, composition: names for the random stream and for messages.
+        dataset, composition: names for the random seeding and for messages.
 
     Returns:
         The content of heldout.json: the ``pairs``, sorted, their source, settings of the draw, and
@@ -213,8 +213,8 @@ def sample_heldout(  # noqa: PLR0913
     """
     require_joined(division, "division", pairs=pairs)
     draw = draw or Draw()
-    stream = Stream(seed, dataset, composition)
-    where = stream.location
+    seeding = Seeding(seed, dataset, composition)
+    where = seeding.location
     adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
@@ -234,7 +234,7 @@ def sample_heldout(  # noqa: PLR0913
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)
         choice = _Choice(heldout, "config", {"not_ranked": sorted(set(heldout) - ranked)})
     else:
-        choice = _Choice(draw_heldout(ranking, draw, stream), "drawn", {})
+        choice = _Choice(draw_heldout(ranking, draw, seeding), "drawn", {})
     # A published pair may occur in no caption.
     counts = counts.reindex(choice.pairs, fill_value=0)
     _log_heldout(choice, counts, len(ranking), where)

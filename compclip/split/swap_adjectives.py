@@ -29,7 +29,7 @@ from compclip.core.settings.arguments import (
 from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
 from compclip.pairs.counts import nouns_of
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
@@ -300,7 +300,7 @@ def _candidates(encoded: str) -> list[SwapOption]:
     return [SwapOption(*fields) for fields in json.loads(encoded)]
 
 
-def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream) -> Swaps:
+def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, seeding: Seeding) -> Swaps:
     """Choose among the offered changes of all captions (``tables.OFFERS``)."""
     lexicon = find_lexicon(adjectives, "adjectives")
     pairs_offered: list[list[str]] = []
@@ -314,7 +314,7 @@ def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, stream: Stream
         is_exclusive.append(bool(exclusive))
         # Without an exclusive candidate, all are allowed.
         preferred.append(exclusive or range(len(candidates)))
-    chosen = choose_changes(pairs_offered, preferred, stream.generator("swap_adjectives"))
+    chosen = choose_changes(pairs_offered, preferred, seeding.rng("swap_adjectives"))
     pairs_made = [
         [pairs[position] for position in positions]
         for pairs, positions in zip(pairs_offered, chosen, strict=True)
@@ -425,14 +425,14 @@ def swap_captions(
     splits: pd.DataFrame,
     heldout: Collection[str],
     lexicons: Lexicons,
-    stream: Stream,
+    seeding: Seeding,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return what ``swap_adjectives`` returns, without logging it."""
     require_occurring(heldout, {*pair_names(pairs)}, lexicons.adjectives, lexicons.nouns)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
     offers = offer_swaps(captions, pairs, splits, heldout, lexicons, known_nouns)
-    swaps = choose_swaps(offers.table, lexicons.adjectives, stream)
+    swaps = choose_swaps(offers.table, lexicons.adjectives, seeding)
     # With the types of columns that an empty list has not.
     swapped = empty_table(SWAPPED)
     if len(offers.table):
@@ -440,7 +440,7 @@ def swap_captions(
     entries = {
         "exclusive": swaps.exclusive,
         "excluded": dict(sorted(offers.reasons.items())),
-        "seed": stream.seed,
+        "seed": seeding.seed,
     }
     return swapped, count_swaps(swaps.counts, offers.captions, heldout, entries)
 
@@ -468,7 +468,7 @@ def swap_adjectives(  # noqa: PLR0913
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs
             are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
-        dataset, composition: names for the random stream and for messages.
+        dataset, composition: names for the random seeding and for messages.
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of
@@ -480,7 +480,7 @@ def swap_adjectives(  # noqa: PLR0913
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits)
     lexicons = Lexicons(adjectives, nouns, compounds)
-    stream = Stream(seed, dataset, composition)
-    swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, stream)
-    log_swaps(summary, stream.location)
+    seeding = Seeding(seed, dataset, composition)
+    swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, seeding)
+    log_swaps(summary, seeding.location)
     return swapped, summary

@@ -5,7 +5,7 @@ prior.
 import numpy as np
 import pandas as pd
 
-from compclip.score.adjust import MULTIPLES, best_multiple, choose_adjustment, reference_images
+from compclip.score.adjust import MULTIPLES, best_multiple, calibration_images, choose_adjustment
 from compclip.score.choices import (
     Adjustment,
     adjective_accuracy,
@@ -67,9 +67,9 @@ def shown_in(entries: pd.DataFrame, images: pd.DataFrame) -> np.ndarray:
     return pictures(images.set_index("image_id").loc[entries["image_id"], "path"].tolist())
 
 
-def test_adjusting_subtracts_a_multiple_of_what_the_text_gets_from_reference_images() -> None:
+def test_adjusting_subtracts_a_multiple_of_what_the_text_gets_from_calibration_images() -> None:
     prompts, images, variants = world()
-    reference = pictures(reference_images(prompts, images, 0))
+    reference = pictures(calibration_images(prompts, images, 0))
     adjustment = Adjustment(reference.mean(axis=0), 0.75, {"blue_wing": 0.25})
     candidates = texts([f"a {color} wing" for color in COLORS])
     for split in ("test_seen", "test_unseen"):
@@ -116,7 +116,7 @@ def test_the_prior_of_frequent_adjectives_is_removed() -> None:
     assert len({adjustment.multiple, *adjustment.of_seen.values()}) > 1
 
 
-def test_the_best_multiple_and_reference_images() -> None:
+def test_the_best_multiple_and_calibration_images() -> None:
     n = np.array([900, 9])
     means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
     both = pd.DataFrame(means * n[:, None], columns=[*MULTIPLES]).assign(n=n)
@@ -131,16 +131,16 @@ def test_the_best_multiple_and_reference_images() -> None:
     images = pd.DataFrame(
         {"image_id": ids, "path": [f"{name}.png" if int(name) % 7 else None for name in ids]}
     )
-    drawn = reference_images(prompts, images, 0)
-    assert len(set(drawn)) == 512 and drawn == reference_images(
+    drawn = calibration_images(prompts, images, 0)
+    assert len(set(drawn)) == 512 and drawn == calibration_images(
         prompts.sample(frac=1, random_state=0), images, 0
     )
     swapped = {
         f"{name}.png" for name, split in zip(ids, splits, strict=True) if split == "test_swapped"
     }
-    assert not swapped & set(drawn) and drawn != reference_images(prompts, images, 1)
+    assert not swapped & set(drawn) and drawn != calibration_images(prompts, images, 1)
     few = [f"{n:04}.png" for n in range(30) if n % 3 < 2 and n % 7]
-    assert reference_images(prompts[:30], images, 0) == few
+    assert calibration_images(prompts[:30], images, 0) == few
 
 
 def test_adjective_accuracy_and_cosines_by_hand() -> None:
@@ -149,7 +149,7 @@ def test_adjective_accuracy_and_cosines_by_hand() -> None:
     entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     of_variants = np.array([0.1, 0.4, 0.5, 0.4, 0.5, 0.5, 0.6, 0.5])
     found = adjective_accuracy(own, of_variants, entry)
-    assert found.adjectives.tolist() == [3, 3, 3, 3, 1]
+    assert found.n_adjectives.tolist() == [3, 3, 3, 3, 1]
     np.testing.assert_array_equal(found.first, [1, 1 / 2, 1 / 3, 0, np.nan])
     np.testing.assert_array_equal(found.two_way, [1, 3 / 4, 1 / 2, 1 / 4, np.nan])
     random = np.random.default_rng(0)

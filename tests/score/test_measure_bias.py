@@ -22,7 +22,7 @@ from compclip.score.measure_bias import (
     synonyms,
     with_synonyms,
 )
-from compclip.score.score_images import Nearest
+from compclip.score.score_images import WrongFirstRanks
 from compclip.stats.r_precision import Entries, blocks, make_pool
 from tests.score.world import COLORS, FakeJudge
 from workflow_scripts.layout import Layout
@@ -209,8 +209,8 @@ def test_failing_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> Non
         unmatched = of_judge(held_out=held_out)
         unmatched["images"]["real"]["difference"] = None
         bias_check = BiasCheck({"0": unmatched}, 0.15)
-        assert bias_check.passes is passes and "are not compared" in bias_check.line
-        assert ("they may choose" in bias_check.line) == (passes is False)
+        assert bias_check.passes is passes and "are not compared" in bias_check.note
+        assert ("they may choose" in bias_check.note) == (passes is False)
 
     def content(gray: float) -> dict:
         read = {"accuracy": 0.7, "same_pairs_low": 0.5, "chance": 0.1}
@@ -228,9 +228,9 @@ def test_failing_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> Non
 
     bias_check = BiasCheck({"0": content(0.34), "1": content(0.62)}, 0.15)
     assert bias_check.unrecognized == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
-    assert bias_check.unrecognized_line.endswith("real images: gray head (48 %), red bill (70 %).")
+    assert bias_check.unrecognized_note.endswith("real images: gray head (48 %), red bill (70 %).")
     assert BiasCheck({"0": content(0.62)}, 0.15).unrecognized.keys() == {"red_bill"}
-    assert BiasCheck({"0": of_judge()}, 0.15).unrecognized_line == ""
+    assert BiasCheck({"0": of_judge()}, 0.15).unrecognized_note == ""
     # Judges fail if they may lose more, or choose by chance.
     for judges, passes, words in (
         ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
@@ -255,7 +255,7 @@ def test_failing_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> Non
         for name, of in enumerate(judges):
             write_json(of, layout.folder / "bias" / f"{name}.json")
         bias_check = read_bias_check(layout, list(map(str, range(len(judges)))), 0.15)
-        assert bias_check.passes is passes and words in bias_check.line
+        assert bias_check.passes is passes and words in bias_check.note
 
 
 def test_hubness_by_hand() -> None:
@@ -267,7 +267,7 @@ def test_hubness_by_hand() -> None:
     numbered = Numbered(Entries(np.arange(4), classes, []), pool, [])
 
     def hubness(values: np.ndarray, rows: slice = slice(None)) -> float | None:
-        nearest = Nearest(150, numbered)
+        nearest = WrongFirstRanks(150, numbered)
         for chosen, block in blocks(lambda rows: values[rows], classes):
             before = block.copy()
             nearest.add(chosen, block)

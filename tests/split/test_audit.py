@@ -21,12 +21,12 @@ from compclip.dataset.sketch.world import Dice, draw_scene, make_world
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.disagreement import MOST_DISAGREED
 from compclip.split.make_prompts import make_prompts
 from compclip.split.make_splits import drawn_splits, make_splits, pairs_of_images
 from compclip.split.make_variants import make_variants
-from compclip.split.reading import Reader, reader_of, stated, word_pairs
+from compclip.split.reading import Reader, reader_of, stated_pairs, word_pairs
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import Lexicon
 from tests.split.planted import SEEMING, STATING
@@ -90,7 +90,7 @@ MORE_NOUNS = NOUNS | {
     ],
 )
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
-    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
+    found = word_pairs(stated_pairs(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
 
 
@@ -228,7 +228,7 @@ def test_word_order_finds_no_pair_in_captions_that_only_seem_to_state_it() -> No
     ],
 )
 def test_words_around_an_adjective_that_add_nothing(text: str, pairs: set[str]) -> None:
-    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
+    found = word_pairs(stated_pairs(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
 
 
@@ -398,7 +398,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
     try:
         splits, _ = drawn_splits(
-            data.captions["image_id"], of_images, heldout, 6, Stream(other, "d", "c")
+            data.captions["image_id"], of_images, heldout, 6, Seeding(other, "d", "c")
         )
     except UserError:
         return
@@ -427,9 +427,11 @@ def test_the_reader_shares_no_code_with_pairs_and_needs_no_noun_lexicon() -> Non
         heldout = ["green_water", "green_slide", "red_light"]
         compounds = Lexicon("compounds", {"traffic light": "traffic light"})
         reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
-        assert {" ".join(pair) for pair in word_pairs(stated(text, reader.read(text)))} == pairs
+        assert {
+            " ".join(pair) for pair in word_pairs(stated_pairs(text, reader.read(text)))
+        } == pairs
         # Regular plurals are known.
-        assert stated("red lights", reader.read("red lights"))
+        assert stated_pairs("red lights", reader.read("red lights"))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from compclip.split.choose_draw import (
     draws_of,
     widest,
 )
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import Draw, DrawConfig, Heldout, SplitConfig
 from compclip.split.make_splits import LOW_TRAIN
 from compclip.split.widths import (
@@ -97,7 +97,7 @@ def test_the_rule_reads_captions_only_where_it_chooses(tmp_path: Path) -> None:
 
 def choose(data: World, width: float, **given: object) -> tuple[Draw, dict]:
     config = DrawConfig.model_validate(given)
-    trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*WORDS), Stream(1))
+    trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*WORDS), Seeding(1))
     draw, result = choose_draw(trials, config, width)
     return draw, result["chosen"]
 
@@ -174,7 +174,7 @@ def test_no_possible_draw_is_one_line_and_the_default_is_the_papers(data: World)
         UserError,
         match="none of 24 draws of held-out pairs gives splits .*less than one pair.*add capt",
     ):
-        trials = TrialData(data.captions, data.pairs, ranking(1), Lexicons(*WORDS), Stream())
+        trials = TrialData(data.captions, data.pairs, ranking(1), Lexicons(*WORDS), Seeding())
         choose_draw(trials, DrawConfig(), 15)
     first = draws_of(DrawConfig())[0]
     assert (first.fraction, *first.window, first.prefer_swappable) == PAPER_RULE

@@ -14,7 +14,7 @@ from compclip.core.artifacts.heldout import matched_pairs, pair_names
 from compclip.core.artifacts.parquet import check_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS, is_further
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.evaluation import evaluation_images, judge_training_images
 from compclip.split.make_prompts import MATCHED_DRAWS, count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
@@ -29,7 +29,7 @@ def made(seed: int, /, **changes):
     heldout = pair_names(data.ranking).tolist()[6:8]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
     splits, _ = drawn_splits(
-        data.captions["image_id"], of_images, heldout, 12, Stream(seed, "d", "c")
+        data.captions["image_id"], of_images, heldout, 12, Seeding(seed, "d", "c")
     )
     swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
     judged = evaluation_images(splits, data.images, changes.pop("train_on", "train"), seed)

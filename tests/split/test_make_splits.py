@@ -18,7 +18,7 @@ from compclip.divergence.measure import measure
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split import divide_images
 from compclip.split.audit import audit, excluded_images
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.config import Divergence
 from compclip.split.divide_images import side_sizes
 from compclip.split.make_splits import (
@@ -42,7 +42,7 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     names = pair_names(data.ranking).tolist()
     heldout = [names[other % len(names)]]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
-    given = heldout, "auto", Stream(other, "d", "color")
+    given = heldout, "auto", Seeding(other, "d", "color")
     try:
         splits, summary = drawn_splits(data.captions["image_id"], of_images, *given)
     except UserError:
@@ -82,7 +82,7 @@ def test_seeds_draw_and_an_image_with_a_pair_alone_stays_in_train() -> None:
         "auto",
     )
     assert (
-        len({tuple(drawn_splits(*given, Stream(seed, "d", "c"))[0]["split"]) for seed in range(5)})
+        len({tuple(drawn_splits(*given, Seeding(seed, "d", "c"))[0]["split"]) for seed in range(5)})
         == 5
     )
     occurrences = pd.DataFrame(
@@ -109,7 +109,7 @@ def simple(held_images: int, images: int = 100):
         pairs_of_images(pairs, rank(pairs), ["red_bill"]),
         ["red_bill"],
         "auto",
-        Stream(0, "d", "color"),
+        Seeding(0, "d", "color"),
     )
 
 
@@ -148,7 +148,7 @@ def split_by(
     seed: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     of_images = pairs_of_images(pairs, ranking, heldout)
-    return divided_splits(division, of_images, heldout, test_seen, Stream(seed, "d", "color"))
+    return divided_splits(division, of_images, heldout, test_seen, Seeding(seed, "d", "color"))
 
 
 @settings(max_examples=30)

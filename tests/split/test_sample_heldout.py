@@ -13,7 +13,7 @@ from compclip.core.artifacts.heldout import heldout_note, pair_names
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import PAIRS, RANKING, SPLIT
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.config import Draw
 from compclip.split.sample_heldout import check_listed, draw_heldout, n_heldout
 from compclip.text.lexicon import Lexicon
@@ -39,13 +39,13 @@ def test_half_rounds_up_and_every_pair_of_the_window_can_be_drawn() -> None:
     assert [n_heldout(n, 0.1) for n in (4, 5, 14, 15, 298, 287)] == [0, 1, 1, 2, 30, 29]
     assert n_heldout(50, 0.29) == 15  # 14.5, which floats make 14.499999999999998
     keys = (0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape")
-    assert len({tuple(draw_heldout(ranking(298), Draw(), Stream(*key))) for key in keys}) == 4, (
+    assert len({tuple(draw_heldout(ranking(298), Draw(), Seeding(*key))) for key in keys}) == 4, (
         "each key decides"
     )
     drawn = {
         pair
         for seed in range(300)
-        for pair in draw_heldout(ranking(20), Draw(), Stream(seed, "d", "c"))
+        for pair in draw_heldout(ranking(20), Draw(), Seeding(seed, "d", "c"))
     }
     assert drawn == {f"a{i}_n{i}" for i in range(6, 16)}
 
@@ -53,13 +53,13 @@ def test_half_rounds_up_and_every_pair_of_the_window_can_be_drawn() -> None:
 @given(st.integers(5, 300), st.integers(0, 10**6))
 def test_drawn_between_the_quartiles_without_replacement(n: int, seed: int) -> None:
     table = ranking(n)
-    drawn = draw_heldout(table, Draw(), Stream(seed, "d", "color"))
+    drawn = draw_heldout(table, Draw(), Seeding(seed, "d", "color"))
     assert len(drawn) == len(set(drawn)) == n_heldout(n, 0.1)
     place = table.set_index(pair_names(table))["percentile"]
     assert all(25 <= place[pair] <= 75 for pair in drawn)
     assert drawn == sorted(drawn)
     assert drawn == draw_heldout(
-        table.sample(frac=1, random_state=1), Draw(), Stream(seed, "d", "color")
+        table.sample(frac=1, random_state=1), Draw(), Seeding(seed, "d", "color")
     )
 
 
@@ -77,7 +77,7 @@ def test_drawn_between_the_quartiles_without_replacement(n: int, seed: int) -> N
 def test_what_cannot_be_held_out(n: int, choice: Draw | list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         if isinstance(choice, Draw):
-            draw_heldout(ranking(n), choice, Stream(0, "d", "color"))
+            draw_heldout(ranking(n), choice, Seeding(0, "d", "color"))
         else:
             check_listed(ranking(n), COUNTS, choice, *LEXICONS, "d/color")
 
@@ -116,9 +116,9 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
     """
     table = ranking(n).assign(noun=[f"n{i % nouns}" for i in range(n)])
     draw = Draw(prefer_swappable=True)
-    drawn = draw_heldout(table, draw, Stream(seed, "d", "color"))
+    drawn = draw_heldout(table, draw, Seeding(seed, "d", "color"))
     assert drawn == draw_heldout(
-        table.sample(frac=1, random_state=1), draw, Stream(seed, "d", "color")
+        table.sample(frac=1, random_state=1), draw, Seeding(seed, "d", "color")
     )
     window = table[table["percentile"].between(25, 75)]
     total = table.groupby("noun")["count"].sum()

@@ -17,7 +17,7 @@ from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.score_table import Rules, SetScores
 from compclip.split.evaluation import evaluation_images
-from compclip.split.pools import Pools, bounded, class_names, least_distractors
+from compclip.split.pools import Pools, choose_candidates, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
@@ -26,13 +26,15 @@ from workflow_scripts.job import Job
 class Inputs:
     """The common inputs of all generators' scores."""
 
-    tables: dict[str, pd.DataFrame]  # captions, judged, prompts, swapped
+    tables: dict[
+        str, pd.DataFrame
+    ]  # captions, judged (the images of the judge's half), prompts, swapped
     images: pd.DataFrame
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
     classes: pd.Series  # the class of each image, by image_id
     rules: Rules
-    settings: dict[str, Any]  # what all summaries say of them
+    settings: dict[str, Any]  # which the summaries of all generators state
 
     @property
     def captions(self) -> list[str]:
@@ -64,7 +66,7 @@ def read_inputs(job: Job) -> Inputs:
     judged = evaluation_images(read["splits"], read["images"], params.train_on, params.judge_half)
     tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
     scoring = Scoring.model_validate(params.scoring)
-    candidates = bounded(scoring.candidates, least_distractors(**tables), job.location)
+    candidates = choose_candidates(scoring.candidates, least_distractors(**tables), job.location)
     rules = Rules(
         scoring=scoring.model_copy(update={"candidates": candidates}),
         seed=params.seed,

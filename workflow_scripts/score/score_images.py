@@ -60,9 +60,9 @@ def judge_files(job: Job) -> Iterator[JudgeFiles]:
     names = job.params.judges
     scores = job.output.scores
     # The rule lists the folders of all generators by one judge after another.
-    generators = len(scores) // len(names)
+    per_judge = len(scores) // len(names)
     for number, name in enumerate(names):
-        folders = scores[number * generators : (number + 1) * generators]
+        folders = scores[number * per_judge : (number + 1) * per_judge]
         yield JudgeFiles(name, job.input.judges[number], folders, job.output.bias[number])
 
 
@@ -87,7 +87,7 @@ class ScoringTask:
     """What all judges score."""
 
     inputs: Inputs
-    captions: list[str]
+    captions: list[str]  # ``inputs.captions``, which are sorted once
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
     sets_by_generator: Mapping[str, list[EntrySet]]
@@ -100,7 +100,7 @@ def read_task(job: Job) -> ScoringTask:
     """Read the tables of all generators and the digests of their images."""
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
-    image_folders = filter(None, [job.input.files, *job.input.made])
+    image_folders = filter(None, [job.input.files, *job.input.generated])
     return ScoringTask(
         inputs,
         captions=inputs.captions,
@@ -115,7 +115,7 @@ def read_task(job: Job) -> ScoringTask:
 def score_by_judge(
     job: Job, task: ScoringTask, embedder: Embedder, files: JudgeFiles, truncated: set[str]
 ) -> dict[str, Any]:
-    """Score and write all generators by one judge; return the judge's bias.
+    """Score all generators by one judge, and write the scores; return the judge's bias.
 
     truncated: the captions that the judge truncates.
     """
@@ -128,19 +128,25 @@ def score_by_judge(
 
     prompts = inputs.tables["prompts"]
     adjustment = choose_adjustment(
-        prompts, inputs.images, variants, embed_texts, embed_images, job.params.seed
+        prompts,
+        inputs.images,
+        variants,
+        embed_texts=embed_texts,
+        embed_images=embed_images,
+        seed=job.params.seed,
     )
-    multiple = adjustment and adjustment.multiple
-    log.info(
-        "adjusted adjective accuracy: similarity minus %s times that with reference images",
-        multiple,
-    )
+    multiple = None if adjustment is None else adjustment.multiple
+    if multiple is not None:
+        log.info(
+            "adjusted adjective accuracy: similarity minus %s times that with calibration images",
+            multiple,
+        )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
     for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
         scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
-        used = set[str]().union(*(entry_set.texts for entry_set in sets))
-        counts = {"captions": len(used), "truncated_captions": len(truncated & used)}
+        captions = set[str]().union(*(entry_set.texts for entry_set in sets))
+        counts = {"captions": len(captions), "truncated_captions": len(truncated & captions)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
     bias = measure_bias(embed_texts, embed_images, adjustment, task.bias_entries)
@@ -153,7 +159,7 @@ def main(job: Job) -> None:
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
-    contents: dict[str, dict[str, Any]] = {}
+    bias_by_judge: dict[str, dict[str, Any]] = {}
     tokenizer = None
     truncated = set[str]()
     with opened as embedders:
@@ -165,10 +171,10 @@ def main(job: Job) -> None:
                 truncated = find_truncated(embedder.judge, task.captions)
             bias = score_by_judge(job, task, embedder, files, truncated)
             write_json(bias, files.bias)
-            contents[files.name] = bias
-    judges = BiasCheck(contents, params.max_bias)
-    for line in filter(None, (judges.line, judges.unrecognized_line)):
-        log.info("%s: %s", job.location, line)
+            bias_by_judge[files.name] = bias
+    bias_check = BiasCheck(bias_by_judge, params.max_bias)
+    for note in filter(None, (bias_check.note, bias_check.unrecognized_note)):
+        log.info("%s: %s", job.location, note)
 
 
 if __name__ == "__main__":

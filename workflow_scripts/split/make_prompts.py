@@ -9,7 +9,7 @@ from compclip.core.artifacts.files import atomic, json_lines, read_json, write_j
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.log import log
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS, is_further
-from compclip.split.composition import Stream
+from compclip.split.composition import Seeding
 from compclip.split.evaluation import evaluation_images
 from compclip.split.make_prompts import (
     Prompting,
@@ -19,13 +19,13 @@ from compclip.split.make_prompts import (
     prompt_table,
     texts_of,
 )
-from compclip.split.pools import bounded, least_distractors
+from compclip.split.pools import choose_candidates, least_distractors
 from compclip.split.widths import estimate_widths, points
 from workflow_scripts.inputs import image_blocks, read_blocks, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def choose(job: Job, heldout: list[str], judged: pd.DataFrame, stream: Stream) -> pd.DataFrame:
+def choose(job: Job, heldout: list[str], judged: pd.DataFrame, seeding: Seeding) -> pd.DataFrame:
     """Return the captions that become prompts, without their texts."""
     params = job.params
     ranking = read_table(job.input.ranking, RANKING)
@@ -39,12 +39,12 @@ def choose(job: Job, heldout: list[str], judged: pd.DataFrame, stream: Stream) -
         wanted=PromptPairs.from_ranking(ranking, heldout),
         judged=judged,
         prompting=Prompting(params.prompts == "all", params.draws, params.per_image),
-        stream=stream,
+        seeding=seeding,
     )
 
 
 def write_blocks(
-    job: Job, chosen: pd.DataFrame, stream: Stream, lines: TextIO
+    job: Job, chosen: pd.DataFrame, seeding: Seeding, lines: TextIO
 ) -> Iterator[pd.DataFrame]:
     """Yield the prompts by split and block of images, and write them to ``lines``, too."""
     for split in TESTS:
@@ -54,7 +54,7 @@ def write_blocks(
             if images is not None:
                 rows = split_rows[split_rows["image_id"].between(*images)]
             texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
-            prompts = prompt_table(rows, texts, stream)
+            prompts = prompt_table(rows, texts, seeding)
             lines.writelines(json_lines(prompts))
             yield prompts
 
@@ -87,8 +87,8 @@ def main(job: Job) -> None:
     splits, images = read_tables(job, "splits", "images").values()
     # With ``train_on: half``, images that the judge learned from are not judged.
     judged = evaluation_images(splits, images, params.train_on, params.judge_half)
-    stream = Stream(params.seed, params.dataset, job.wildcards.composition)
-    chosen = choose(job, heldout["pairs"], judged, stream)
+    seeding = Seeding(params.seed, params.dataset, job.wildcards.composition)
+    chosen = choose(job, heldout["pairs"], judged, seeding)
 
     # Refuse too few distractors now, before images are generated for the prompts.
     judged_ids = judged["image_id"].tolist()
@@ -96,7 +96,7 @@ def main(job: Job) -> None:
     swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], judged_ids)
     distractors = least_distractors(captions, judged, swapped, chosen)
     if images["path"].notna().any():  # otherwise nothing is scored
-        bounded(params.candidates, distractors, job.location)
+        choose_candidates(params.candidates, distractors, job.location)
 
     # Only some prompts have further draws, so counts and expected intervals are of first draws.
     is_further_draw = is_further(chosen)
@@ -110,7 +110,7 @@ def main(job: Job) -> None:
         atomic(job.output.jsonl) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as lines,
     ):
-        write_table(write_blocks(job, chosen, stream, lines), job.output.prompts, PROMPTS)
+        write_table(write_blocks(job, chosen, seeding, lines), job.output.prompts, PROMPTS)
     write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
     write_json(widths, job.output.widths)
     log_prompts(job, counts, widths)

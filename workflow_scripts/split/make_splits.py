@@ -18,8 +18,8 @@ def main(job: Job) -> None:
     ranking = read_table(job.input.ranking, RANKING)
     heldout = read_heldout(job.input.heldout)
     lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
-    # Without shards, the library finds the contested captions itself.
-    contested = read_json_lists(job.input.shards) if job.input.shards else None
+    # Without shards, the library finds the contested captions itself, unless a split is published.
+    contested = read_json_lists(job.input.contested) if job.input.contested else None
     splits, summary = make_splits(
         **read_blocks(job, "captions", "pairs"),
         **lexicons,

@@ -9,7 +9,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.seeds import rng
 from compclip.core.tables import DIVISION, PAIRS, RANKING, Blocks
 from compclip.split.choose_draw import TrialData, choose_draw, draws_of
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import Draw, DrawConfig
 from compclip.split.sample_heldout import sample_heldout
 from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables, sample_images
@@ -33,7 +33,7 @@ def choose(job: Job, ranking: pd.DataFrame, config: DrawConfig) -> tuple[Draw, d
         **read_tables(job, "captions", "pairs", images=images),
         ranking=ranking,
         lexicons=Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds")),
-        stream=Stream(params.seed, params.dataset, job.wildcards.composition),
+        seeding=Seeding(params.seed, params.dataset, job.wildcards.composition),
         test_seen=params.test_seen,
     )
     return choose_draw(data, config, params.width)

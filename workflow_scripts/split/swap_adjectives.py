@@ -13,7 +13,7 @@ from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.reading.published_files import read_data
 from compclip.core.tables import OFFERS, SWAPPED
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.published_split import take_swaps
 from compclip.split.swap_adjectives import Offers, choose_swaps, count_swaps, log_swaps
 from compclip.text.lexicon import find_lexicon
@@ -46,8 +46,8 @@ def write_chosen(job: Job, lexicons: Lexicons) -> None:
     params = job.params
     # The choice depends on how often each pair is offered in all captions.
     offers = join_offers(job) if job.input.shard_tables else find_offers(job, lexicons)
-    stream = Stream(params.seed, params.dataset, job.wildcards.composition)
-    swapped, entries, exclusive = choose_swaps(offers.table, lexicons.adjectives, stream)
+    seeding = Seeding(params.seed, params.dataset, job.wildcards.composition)
+    swapped, entries, exclusive = choose_swaps(offers.table, lexicons.adjectives, seeding)
     write_table(swapped, job.output.swapped, SWAPPED)
     more = {**describe_offers(offers, params.seed), "exclusive": exclusive}
     write_summary(job, entries, offers.captions, more)
