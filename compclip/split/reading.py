@@ -3,9 +3,9 @@
 This module imports no pair extraction, so it finds faults there.
 
 A pair counts (``stated_pairs``) if the adjective is before the noun (`black and white wings`,
-`white breast and belly`, also among adjectives of other lexicons, `a long black bill`), its predicate
-(`the bill is mostly black`, `wings that are brown`, `a bird whose spot is yellow`) or its color
-(`wings of a bright yellow color`). Words such as `colored` after an adjective add nothing (`a
+`white breast and belly`, also among adjectives of other lexicons, `a long black bill`), its
+predicate (`the bill is mostly black`, `wings that are brown`, `a bird whose spot is yellow`) or its
+color (`wings of a bright yellow color`). Words such as `colored` after an adjective add nothing (`a
 bright red colored crown`). A word list cannot distinguish `a black wing with` from `black wing
 tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function
 word. The first of several nouns in a row takes the adjective (`yellow breast belly sides`), unless
