@@ -39,7 +39,7 @@ class TwoIntervals:
         return str(Estimate(self.value, self.new_pairs_low, self.new_pairs_high))
 
 
-ENDS = ("same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high")
+INTERVAL_COLUMNS = ("same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high")
 
 
 @dataclass(frozen=True)
