@@ -46,7 +46,7 @@ from compclip.core.settings.section import SeedNumber
 from compclip.core.tables import CAPTIONS, SPLIT
 from compclip.plot.drawing import GRAY, SERIES_COLORS, WIDTH, empty, finish, save, style
 from compclip.plot.labels import interval, percent
-from compclip.report.composed import CompositionScale, composition_scale
+from compclip.report.composed import CompositionScale, make_scale
 from compclip.split.pools import class_names
 from compclip.stats.composed import LEAST_DRAWN, Fraction, JudgeChoices, Scale
 from workflow_scripts.layout import Layout
@@ -239,11 +239,11 @@ def read_scale(place: Place) -> tuple[CompositionScale, JudgeChoices]:
     """Return the run's scale, and what the judges choose for the model's images."""
     config = place.config
     names = [generator.name for generator in config.generate.generators]
-    params = SimpleNamespace(generators=names, judges=config.judges, oracle=[])
+    params = SimpleNamespace(generators=names, judges=config.judges, oracle_generators=[])
     classes = class_names(
         read_table(place.layout.data / "captions.parquet", CAPTIONS, ["image_id", "class_id"])
     )
-    found = composition_scale([*read_all_scores(place.layout, params, classes)], config.anchors)
+    found = make_scale([*read_all_scores(place.layout, params, classes)], config.anchors)
     remedy = "add faithful, memorizer and usual to generate.generators"
     if found is None:
         raise cli.UserError(f"{place.layout.results}: no anchors; {remedy}")
@@ -277,7 +277,10 @@ def curve_of(
     level_of = np.sort(levels)
     recognized = scale.is_recognized
     tables = []
-    for curve, rows, counts in ((HELD_OUT, scale.held_out, doses), (SEEN, scale.is_seen, images)):
+    for curve, rows, counts in (
+        (HELD_OUT, scale.is_held_out, doses),
+        (SEEN, scale.is_seen, images),
+    ):
         seen = names.map(counts).fillna(0).to_numpy(int)
         place = np.searchsorted(level_of, seen, side="right") - 1
         for number, level in enumerate(level_of):
@@ -298,7 +301,12 @@ def curve_of(
 
 def curve_row(fraction: Fraction, images: float, pair: str | None) -> dict[str, Any]:
     """Return a row of the curve, of one pair or of a level."""
-    counts = {"pair": pair, "images": images, "pairs": fraction.pairs, "prompts": fraction.prompts}
+    counts = {
+        "pair": pair,
+        "images": images,
+        "pairs": fraction.n_pairs,
+        "prompts": fraction.n_prompts,
+    }
     return counts | {
         "drawn": fraction.value,
         "low": fraction.same_pairs_low,

@@ -162,7 +162,11 @@ class World:
         pair = table["pair"].str.split("_", expand=True)
         matches = table["pair"].isin(list(matched))
         return table.assign(
-            adjective=pair[0], noun=pair[1], cluster=table["image_id"], matched=matches, counts=True
+            adjective=pair[0],
+            noun=pair[1],
+            cluster=table["image_id"],
+            matched=matches,
+            eligible=True,
         )
 
     def scene(self, row: int, drawn: str) -> tuple[Scene, Pose]:
@@ -269,7 +273,7 @@ def known_world(world: World) -> Known:
         world.choices(np.full(n, name), STYLES["plain"]) for name in ("asked", "usual")
     )
     scale = Scale(world.prompts, asked, usual_pair)
-    recognized = set(world.prompts["pair"][scale.held_out & scale.is_recognized])
+    recognized = set(world.prompts["pair"][scale.is_held_out & scale.is_recognized])
     right = (
         pd.Series(asked.own_chance.mean(axis=1)).groupby(world.prompts["noun"]).transform("mean")
     )
@@ -287,14 +291,14 @@ def estimates(scale: Scale, choices: JudgeChoices, shows: np.ndarray) -> Iterato
     skills = scale.skills(choices)
     of_seen = shows[scale.is_seen & scale.is_recognized].mean()
     for split, fraction in skills.composes.items():
-        assert skills.seen is not None, "there are recognized seen pairs"
+        assert skills.draws_seen is not None, "there are recognized seen pairs"
         low, high = fraction.same_pairs_low, fraction.same_pairs_high
         assert low is not None and high is not None, "there are resamples"
-        truth = min(1.0, shows[scale.recognized()[split]].mean() / of_seen)
-        verdict = None if skills.why else verdict_of(low, high)
+        truth = min(1.0, shows[scale.recognized_held_out_by_split()[split]].mean() / of_seen)
+        verdict = None if skills.no_verdict_reason else verdict_of(low, high)
         yield {
             "split": split,
-            "seen": skills.seen.value,
+            "seen": skills.draws_seen.value,
             "truth": truth,
             "estimate": min(1.0, max(0.0, fraction.value)),
             "low": low,

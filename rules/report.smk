@@ -53,7 +53,7 @@ rule make_table:
     params:
         **plan.report.table_params,
         code=code("report.make_table"),
-        oracle=plan.score.oracle_generators,
+        oracle_generators=plan.score.oracle_generators,
         controls=plan.generate.controls,
         chunks=plan.config.score.chunks,
     script:

@@ -57,7 +57,7 @@ def estimate_measure(measured: MeasuredCompounds, resamples: int, seed: int) -> 
     """
     model, prompt, measure, values = measured
     is_fraction = values.dtype == bool
-    estimator = interval.fraction if is_fraction else interval.mean
+    estimator = interval.bootstrap_fraction if is_fraction else interval.bootstrap_mean
     names = values.index.to_numpy(str)
     weights = np.ones(len(values))
     generator = rng(seed, measure, model, prompt)

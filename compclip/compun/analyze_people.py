@@ -38,7 +38,9 @@ def analyze_people(
     weights = 1 / answers_of_worker.to_numpy(float)
     compounds = study["image_id"].to_numpy(str)
     right = study["value"].to_numpy()
-    accuracy = interval.fraction(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
+    accuracy = interval.bootstrap_fraction(
+        compounds, right, weights, RESAMPLES, rng(seed, "analyze_people")
+    )
     percentage = 100 * accuracy.value
     log.info("people are right in %.1f %%, mean of %d workers", percentage, workers["kept"].sum())
     votes = pd.crosstab(study["image_id"], study["answer"])

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
-# Unseen and swapped prompts pooled; not a split of its own.
+# The prompts of held-out pairs.
+HELD_OUT_SPLITS = ("test_unseen", "test_swapped")
+# These pooled; not a split of its own.
 HELD_OUT = "held_out"
 # The columns that identify a caption.
 CAPTION_KEY = ["image_id", "caption_id"]

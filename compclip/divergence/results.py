@@ -20,7 +20,7 @@ def read_divergences(folder: Path) -> pd.DataFrame:
     return read_table(folder / "divergence.parquet", DIVERGENCE)
 
 
-def measured(
+def find_row(
     divergences: pd.DataFrame, definition: str, split: str, texts: str
 ) -> Mapping[str, Any]:
     """Return the row of one measurement, empty if there is none."""
@@ -60,7 +60,7 @@ def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[Line]:
     lines = []
     for (definition, kind), name in PART_NAMES.items():
         unit = kind.removesuffix("s")
-        rows = [measured(divergences, definition, split, texts) for split in TESTS]
+        rows = [find_row(divergences, definition, split, texts) for split in TESTS]
         cells = [_cell(row, unit) if row else None for row in rows]
         if any(cells):
             lines.append(Line(f"{kind}: {name}", cells))

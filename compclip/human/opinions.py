@@ -211,7 +211,7 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
         values = answers["value"].to_numpy(float)
         weights = np.ones(len(values))
         generator = rng(seed, "analyze", *names)
-        estimate = interval.fraction(images, values, weights, resamples, generator)
+        estimate = interval.bootstrap_fraction(images, values, weights, resamples, generator)
         interval_columns = (estimate.value, estimate.low, estimate.high)
         counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
         rows.append((*names, *interval_columns, *counts))

@@ -29,7 +29,7 @@ from compclip.core.settings.section import NAME, Section, SeedNumber
 from compclip.core.tables import version_fault
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
-from compclip.stats.estimates import ENDS
+from compclip.stats.estimates import INTERVAL_COLUMNS
 
 SCHEMA_VERSION = 3
 # Between releases, compclip has the version of the next one, as 3.0.0.dev0.
@@ -148,7 +148,7 @@ AdjustmentFile = strict(
 )
 
 # ``bias/J.json``, as ``score.measure_bias`` describes it. Of no entries, it has only ``n``.
-INTERVALS = " ".join(ENDS)
+INTERVALS = " ".join(INTERVAL_COLUMNS)
 Accuracy = strict(
     "Accuracy",
     {

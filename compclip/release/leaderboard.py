@@ -15,20 +15,19 @@ from pydantic_settings import CliPositionalArg
 from compclip.core.errors import require
 from compclip.core.identity.digests import sha256
 from compclip.core.settings.cli import Command
-from compclip.core.tables import TESTS
+from compclip.core.tables import HELD_OUT_SPLITS, TESTS
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.submission import Submission, compare_submissions, look, read_submission
 from compclip.release.verify import inconsistent, read_verified
 from compclip.report import verdicts
-from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Place, Row, main_rows, pivot, select_kind
 from compclip.report.verdicts import SEEN_SKILL, composed_of
-from compclip.stats.estimates import ENDS
+from compclip.stats.estimates import INTERVAL_COLUMNS
 
-VALUE_AND_ENDS = ("value", *ENDS)
+VALUE_AND_INTERVAL = ("value", *INTERVAL_COLUMNS)
 # Columns of a difference on the page.
 DIFFERENCE_COLUMNS = [
     "a",
@@ -36,7 +35,7 @@ DIFFERENCE_COLUMNS = [
     "split",
     "measure",
     "difference",
-    *ENDS,
+    *INTERVAL_COLUMNS,
     "p",
     "p_holm",
     "family",
@@ -95,7 +94,7 @@ def _ends(row: Row | None) -> dict[str, float | None] | None:
     if row is None or pd.isna(row["value"]):
         return None
     # JSON has no NaN.
-    return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
+    return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_INTERVAL}
 
 
 def lines_of(
@@ -126,7 +125,7 @@ def _cells(rows: Mapping[Place, Row]) -> dict[str, Any]:
     """Return a generator's values by column of the page."""
     cells = {"composes": _ends(composed_of(rows))}
     cells["draws seen pairs"] = _ends(rows.get(SEEN_SKILL))
-    for split in HELDOUT_SPLITS:
+    for split in HELD_OUT_SPLITS:
         column = f"composes, {SPLIT_NAMES[split]}"
         cells[column] = _ends(composed_of(rows, split))
     for measure, split in product(COMPARED, TESTS):

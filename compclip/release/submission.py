@@ -39,7 +39,7 @@ from compclip.release.open_release import (
     SummaryKey,
     package_version,
 )
-from compclip.report.make_table import Composition, Tables, make_table
+from compclip.report.make_table import CompositionResults, Tables, make_table
 from compclip.report.scored import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
@@ -392,13 +392,18 @@ def compare_submissions(
     ]
     for name, judges in submissions:
         scores += scored_of(composition, name, judges)
-    measurements = Composition(
+    composition_results = CompositionResults(
         scores, composition.divergences, fids={}, variants=composition.variants
     )
     # Controls are not ranked, so simultaneous intervals are over the submissions alone.
     settings = composition.contents
     chunks = composition.release.contents.scoring.chunks
-    return make_table([measurements], settings.anchors, settings.generators, chunks)
+    return make_table(
+        [composition_results],
+        anchors=settings.anchors,
+        controls=settings.generators,
+        chunks=chunks,
+    )
 
 
 def figures_of(

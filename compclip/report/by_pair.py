@@ -32,7 +32,7 @@ def _columns(values: Values, measure: str) -> dict[str, Row]:
     columns = dict[str, Row]()
     for pair, rows in values.entries.groupby("pair").indices.items():
         # All entries have the same pair, so the interval for new pairs adds only other judges.
-        score = estimate_score(values.by_judge[rows], values.images[rows])
+        score = estimate_score(values.by_judge[rows], values.clusters[rows])
         columns[pair] = {
             measure: score.value,
             f"{measure}_low": score.new_pairs_low,
@@ -42,13 +42,13 @@ def _columns(values: Values, measure: str) -> dict[str, Row]:
 
 
 def _drawn_by_pair(estimates: Estimates | None) -> dict[tuple[str, str, str], float]:
-    """Return the drawn fraction by generator, split and pair."""
+    """Return the column ``drawn`` by generator, split and pair."""
     drawn = dict[tuple[str, str, str], float]()
     if estimates is None:
         return drawn
     for generator, skills in estimates.skills.items():
-        # Only recognized pairs have a row.
-        rows = skills.by_pair[["split", "pair", "drawn"]]
+        # Only recognized pairs have a row. What they compose is relative to seen pairs.
+        rows = skills.by_pair[["split", "pair", "composes"]]
         for split, pair, fraction in rows.itertuples(index=False):
             key = (generator, split, pair)
             drawn[key] = fraction
@@ -59,7 +59,7 @@ def pair_rows(scores: Sequence[Scored], estimates: Estimates | None) -> Iterator
     """Yield the rows of one composition: by generator, by split, by pair."""
     drawn = _drawn_by_pair(estimates)
     for score in scores:
-        if not score.main:
+        if not score.is_main:
             continue
         row_head: Row = dict.fromkeys(PAIR_COLUMNS)
         row_head |= {key: score.summary[key] for key in ("dataset", "composition", "generator")}

@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 
-from compclip.core.tables import TESTS
+from compclip.core.tables import HELD_OUT_SPLITS, TESTS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.scored import Scored
 from compclip.report.values import Values, values_of
-from compclip.stats.estimates import ENDS, compare_scores
+from compclip.stats.estimates import INTERVAL_COLUMNS, compare_scores
 from compclip.stats.paired import holm
 
 COMPARISON_COLUMNS = [
@@ -36,13 +36,12 @@ COMPARISON_COLUMNS = [
     "b",
     "split",
     "difference",
-    *ENDS,
+    *INTERVAL_COLUMNS,
     "p",
     "family",
     "p_holm",
     "n",
 ]
-HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 Key = tuple[str, str]  # generator and split
 
 
@@ -57,12 +56,12 @@ def compare_values(difference: Values) -> Row:
     estimate = compare_scores(
         differences,
         np.zeros_like(differences),
-        difference.images,
+        difference.clusters,
         difference.pairs,
         # A single pair can differ by -1 to 1, whatever the mean is.
         ends=(-1.0, 1.0),
     )
-    row: Row = {name: getattr(estimate, name) for name in (*ENDS, "p")}
+    row: Row = {name: getattr(estimate, name) for name in (*INTERVAL_COLUMNS, "p")}
     row["difference"] = estimate.value
     row["n"] = len(difference)
     return row
@@ -92,7 +91,7 @@ class _MeasureValues:
         row_head = {"a": a, "b": b, "split": split}
         first, second = (a, split), (b, split)
         difference = self.every[first] - self.every[second]
-        family = "primary" if split in HELDOUT_SPLITS else "exploratory"
+        family = "primary" if split in HELD_OUT_SPLITS else "exploratory"
         yield row_head | {"kind": "generators", "family": family} | compare_values(difference)
         if self.lacks_images(first) or self.lacks_images(second):
             # Otherwise, it would repeat the difference above.
@@ -112,15 +111,16 @@ def adjust_primary(rows: Sequence[Row]) -> None:
 
 def comparisons(scores: Sequence[Scored]) -> list[Row]:
     """Return all comparisons of one composition, by measure and split."""
-    main = {(score.generator, score.split): score for score in scores if score.main}
+    main_scores = {(score.generator, score.split): score for score in scores if score.is_main}
     row_head: Row = dict.fromkeys(COMPARISON_COLUMNS)
     row_head |= {name: scores[0].summary[name] for name in ("dataset", "composition")}
     rows: list[Row] = []
     for measure in COMPARED:
         values = _MeasureValues(
-            every={key: values_of(score, measure) for key, score in main.items()},
+            every={key: values_of(score, measure) for key, score in main_scores.items()},
             with_image={
-                key: values_of(score, measure, with_image=True) for key, score in main.items()
+                key: values_of(score, measure, with_image=True)
+                for key, score in main_scores.items()
             },
         )
         measure_rows = [row_head | {"measure": measure} | row for row in values.rows()]

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from compclip.core.tables import HELD_OUT_SPLITS
 from compclip.plot.drawing import (
     GRAY,
     WIDTH,
@@ -20,7 +21,6 @@ from compclip.plot.drawing import (
     looks_of,
 )
 from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
-from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, pivot, select_measure
 from compclip.report.verdicts import SEEN_SKILL, composed_of
@@ -182,7 +182,7 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     """Draw adjective accuracy (``table``: rows of ``pairs.csv``) by split and pair, the lowest mean
     on top.
     """
-    held_out = table[table["split"].isin(HELDOUT_SPLITS)].dropna(subset="adjective_accuracy")
+    held_out = table[table["split"].isin(HELD_OUT_SPLITS)].dropna(subset="adjective_accuracy")
     if held_out.empty:
         return empty("No held-out pair has adjective accuracy.")
     generators = table["generator"].unique()

@@ -21,8 +21,8 @@ from compclip.stats.r_precision import sampled
 
 
 @dataclass(frozen=True)
-class Composition:
-    """The measurements of one composition.
+class CompositionResults:
+    """What the rows of one composition are computed from.
 
     Attributes:
         scores: of all generators, by all judges together, each judge and the oracle.
@@ -46,15 +46,20 @@ class Tables(NamedTuple):
 
 
 def make_table(
-    compositions: Iterable[Composition], anchors: Anchors, controls: Sequence[str], chunks: int
+    compositions: Iterable[CompositionResults],
+    *,
+    anchors: Anchors,
+    controls: Sequence[str],
+    chunks: int,
 ) -> Tables:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with
     six decimals.
 
     Args:
-        compositions: the measurements of each.
+        compositions: the results of each.
         anchors, controls: as of ``estimate_all``.
-        chunks: number of parts over which sampled R-precision is averaged.
+        chunks: number of parts over which sampled R-precision is averaged; an argument, because
+            summaries of submissions lack it.
     """
     rows = list[Row]()
     comparison_rows = list[Row]()
@@ -62,7 +67,7 @@ def make_table(
     for composition in compositions:
         # Scores and pairs have rows of the same estimates.
         estimates = estimate_all(composition.scores, anchors, controls)
-        rows += measurements(composition, estimates, chunks)
+        rows += rows_of_composition(composition, estimates, chunks)
         comparison_rows += comparisons.comparisons(composition.scores)
         pair_rows += by_pair.pair_rows(composition.scores, estimates)
     columns = MEASUREMENTS.columns
@@ -76,10 +81,10 @@ def make_table(
     return Tables(scores, with_decimals(compared), with_decimals(pairs))
 
 
-def measurements(
-    composition: Composition, estimates: Estimates | None, chunks: int
+def rows_of_composition(
+    composition: CompositionResults, estimates: Estimates | None, chunks: int
 ) -> Iterator[Row]:
-    """Yield the rows of one composition, by generator, split and measure."""
+    """Yield the rows of ``scores.parquet`` of one composition, by generator, split and measure."""
     # By judge and, if there are several, also as their mean.
     for score in composition.scores:
         yield from _score_rows(score, chunks)
@@ -102,16 +107,20 @@ class _ScoreValues:
     def __init__(self, score: Scored, chunks: int) -> None:
         self.score = score
         self.values = {
-            name: values_of(score, name) for name, measure in MEASURES.items() if measure.entries
+            name: values_of(score, name) for name, measure in MEASURES.items() if measure.column
         }
         summary = score.summary
         # The published protocol drops the remainder of equal chunks.
-        chunking = summary.get("chunking", "even")
-        by_judge = [
-            sampled(table["hit"], chunks, summary["seed"], chunking) for table in score.by_judge
-        ]
-        # Mean and standard deviation over chunks of each judge that has them.
-        self.chunk_statistics = [statistics for statistics in by_judge if statistics]
+        chunking = summary["chunking"]
+        self.chunk_means = list[float]()
+        self.chunk_deviations = list[float]()
+        for table in score.by_judge:
+            statistics = sampled(table["hit"], chunks, summary["seed"], chunking)
+            # None if there are too few entries.
+            if statistics is not None:
+                mean, deviation = statistics
+                self.chunk_means.append(mean)
+                self.chunk_deviations.append(deviation)
 
     def mean(self, measure: str) -> Row | None:
         values = self.values[measure]
@@ -122,14 +131,17 @@ class _ScoreValues:
             return None
         return balanced_r_precision(self.score)
 
-    def told(self, key: str) -> Row | None:
-        """Return a value that the summary of the score has, such as a control."""
+    def from_summary(self, key: str) -> Row | None:
+        """Return a value that the summary of the score has, such as the blind control."""
         return _value(self.score.set_summary.get(key))
 
-    def sampled(self, statistic: int) -> Row | None:
-        """Return the mean over judges of their means (0) or standard deviations (1)."""
-        numbers = [statistics[statistic] for statistics in self.chunk_statistics]
-        return _value(float(np.mean(numbers)) if numbers else None)
+    def sampled_mean(self) -> Row | None:
+        """Return sampled R-precision, averaged over judges."""
+        return _value(_mean_or_none(self.chunk_means))
+
+    def sampled_deviation(self) -> Row | None:
+        """Return its standard deviation over chunks, averaged over judges."""
+        return _value(_mean_or_none(self.chunk_deviations))
 
     # 0 is chance, and 1 is always right.
     def corrected(self) -> Row | None:
@@ -139,6 +151,10 @@ class _ScoreValues:
             return None
         # Chance is at most 1 / 2, since there are two adjectives or more.
         return _value((accuracy - chance) / (1 - chance))
+
+
+def _mean_or_none(numbers: Sequence[float]) -> float | None:
+    return float(np.mean(numbers)) if numbers else None
 
 
 def _value(value: float | None) -> Row | None:
@@ -162,7 +178,7 @@ class RowKind:
 
 
 # The rows of each score, in their order in the table. The two main scores have a row even if
-# nothing was scored.
+# nothing was scored, so that it says so: 0 entries, and no value.
 SCORE_ROWS = (
     RowKind("r_precision", "r_precision", lambda measured: measured.mean("r_precision") or {}),
     RowKind(
@@ -181,14 +197,16 @@ SCORE_ROWS = (
         "r_precision",
         lambda measured: _value(1 / measured.score.summary["candidates"]),
     ),
-    RowKind("blind_control", "r_precision", lambda measured: measured.told("blind_control")),
-    RowKind("hubness", "r_precision", lambda measured: measured.told("hubness")),
-    RowKind("r_precision_sampled", "r_precision", lambda measured: measured.sampled(0)),
-    RowKind("r_precision_sampled_sd", "r_precision", lambda measured: measured.sampled(1)),
+    RowKind(
+        "blind_control", "r_precision", lambda measured: measured.from_summary("blind_control")
+    ),
+    RowKind("hubness", "r_precision", lambda measured: measured.from_summary("hubness")),
+    RowKind("r_precision_sampled", "r_precision", lambda measured: measured.sampled_mean()),
+    RowKind("r_precision_sampled_sd", "r_precision", lambda measured: measured.sampled_deviation()),
     RowKind(
         "adjective_accuracy_chance",
         "adjective_accuracy",
-        lambda measured: measured.told("adjective_chance"),
+        lambda measured: measured.from_summary("adjective_chance"),
     ),
     RowKind(
         "adjective_accuracy_corrected", "adjective_accuracy", lambda measured: measured.corrected()
@@ -222,14 +240,15 @@ def _row_head(score: Scored, set_summary: Mapping[str, Any]) -> Row:
 
 def _estimate_rows(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
     """Yield the rows of what each generator draws of seen and of held-out pairs, and composes."""
-    # Reversed, so that a generator's first score wins: all of them have the same summary.
-    main_scores = {score.generator: score for score in reversed(scores) if score.main}
-    for end, by_generator in (("", estimates.skills), ("_together", estimates.together)):
+    # Reversed, so that a generator's first split wins: ``prompts`` differs by split.
+    main_scores = {score.generator: score for score in reversed(scores) if score.is_main}
+    estimates_by_suffix = {"": estimates.skills, "_together": estimates.simultaneous}
+    for suffix, by_generator in estimates_by_suffix.items():
         for generator, skills in by_generator.items():
             score = main_scores[generator]
             prompts = score.set_summary["prompts"]
             row_head = _row_head(score, {"distractors": "original", "prompts": prompts})
-            for split, measure, columns in rows_of(skills, end):
+            for split, measure, columns in rows_of(skills, suffix):
                 yield row_head | {"split": split, "measure": measure} | columns
 
 
@@ -260,7 +279,7 @@ def _divergence_rows(divergence: pd.DataFrame) -> Iterator[Row]:
     """Yield the divergences of train from the prompts of each split."""
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
-            row = divergences.measured(divergence, definition, split, "prompts")
+            row = divergences.find_row(divergence, definition, split, "prompts")
             # Subgraphs are measured only if the config asks for them.
             if row:
                 # n: the samples of the split.
@@ -295,8 +314,10 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the main R-precision by generator and split, in percent with two decimals."""
+def dvc_metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return ``metrics.json``, which ``dvc metrics diff`` compares: the main R-precision by
+    generator and split, in percent with two decimals.
+    """
     metrics_by_generator: dict[str, dict[str, float]] = {}
     rows = select_measure(main_rows(scores), "r_precision")
     for row in rows.dropna(subset="value").itertuples():

@@ -13,8 +13,8 @@ class Measure:
     definition: str
     unit: str = "%"  # %: a fraction in the file, shown in percent; empty: a number without a unit
     digits: int = 1  # number of digits in tables
-    entries: str = ""  # the column of ``tables.SCORES`` whose mean it is
-    blind: str = ""  # the measure of text alone that normalizes it
+    column: str = ""  # of ``tables.SCORES``, whose mean it is
+    chance_measure: str = ""  # what a judge reaches without seeing the image
     title: str = ""  # for readers
 
     def text(self, value: float) -> str:
@@ -52,8 +52,8 @@ _LIST = (
     Measure(
         "r_precision",
         _RANKED_FIRST,
-        entries="expected_top1",
-        blind="blind_control",
+        column="expected_top1",
+        chance_measure="blind_control",
         title="R-precision",
     ),
     Measure("r_precision_chance", "One divided by the number of candidates."),
@@ -74,15 +74,15 @@ _LIST = (
     Measure(
         "adjective_accuracy",
         _ADJECTIVE,
-        entries="adjective_first",
-        blind=_CHANCE,
+        column="adjective_first",
+        chance_measure=_CHANCE,
         title="adjective accuracy",
     ),
     Measure(_CHANCE, "The mean of 1 / k over prompts with k adjectives to choose from."),
     Measure(
         "adjective_accuracy_adjusted",
         _ADJUSTED,
-        entries="adjusted_first",
+        column="adjusted_first",
         title="adjusted adjective accuracy",
     ),
     Measure("adjective_accuracy_corrected", "(adjective accuracy − chance) / (1 − chance)."),
@@ -128,4 +128,4 @@ _LIST = (
 )
 MEASURES = {measure.name: measure for measure in _LIST}
 # The two scores that are compared, by name.
-COMPARED = {measure.name: measure for measure in _LIST if measure.blind}
+COMPARED = {name: MEASURES[name] for name in ("r_precision", "adjective_accuracy")}

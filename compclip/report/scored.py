@@ -21,7 +21,7 @@ class Scored:
     """One score: its part of the generator's summary, the whole summary, and its entries
     (``tables.SCORES``).
 
-    ``entries`` also have their cluster (the image's class, or itself) and counts (whether a
+    ``entries`` also have their cluster (the image's class, or itself) and eligible (whether a
     held-out prompt may count in what is composed). With several judges, they are those of the
     first, and ``by_judge`` has each judge's own.
     """
@@ -42,7 +42,7 @@ class Scored:
         return self.set_summary["split"]
 
     @property
-    def main(self) -> bool:
+    def is_main(self) -> bool:
         """Return whether this is a main score: of all trained judges, for all prompts, with
         original distractors.
         """
@@ -52,7 +52,7 @@ class Scored:
         return self.by_all_judges and all_prompts and self.set_summary["distractors"] == "original"
 
     @property
-    def matched(self) -> bool:
+    def is_matched(self) -> bool:
         """Return whether this is the score of all trained judges for matched seen prompts, with all
         their draws.
         """
@@ -94,7 +94,7 @@ def scores_of(
         table = tables[set_summary["set"]]
         cluster = classes.loc[table["image_id"]].to_numpy()
         # Images of a class are not independent, so they are resampled together.
-        all_draws = table.assign(cluster=cluster, counts=True)
+        all_draws = table.assign(cluster=cluster, eligible=True)
         entries = all_draws[~is_further(table)]
         if set_summary["split"] == "test_seen" and set_summary["prompts"] == "swapped":
             entries = entries[are_among(entries, swapped, CAPTION_KEY)]
@@ -105,7 +105,7 @@ def scores_of(
         entries = entries.reset_index(drop=True)
         if set_summary["split"] == "test_swapped":
             # The image before another swap may show the new pair, too.
-            entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY)
+            entries["eligible"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY)
         scores.append(Scored(set_summary, summary, entries, (entries,)))
         # Without a pair, a prompt cannot be matched.
         if (set_summary["split"], set_summary["prompts"]) == ("test_seen", "pairs"):

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from compclip.core.artifacts.heldout import heldout_note
-from compclip.core.tables import HELD_OUT, TESTS
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.plot.table_view import NONE, Line, TableCell, View
 from compclip.report import verdicts
-from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import Anchors
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import (
@@ -157,7 +156,7 @@ def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
     columns |= _balanced_column(trained, name)
     # Both may differ between splits and generators, so each is a range.
     chances = select_measure(trained, f"{name}_chance")["value"]
-    blind_scores = select_measure(trained, measure.blind)["value"]
+    blind_scores = select_measure(trained, measure.chance_measure)["value"]
     chance = span(chances, percent)
     blind = span(blind_scores, percent)
     note = NOTES[name].format(chance=chance, blind=blind)
@@ -207,7 +206,7 @@ def composed_view(trained: pd.DataFrame) -> View:
     and by split.
     """
     with_value = set(trained.loc[trained["value"].notna(), "split"])
-    splits = [split for split in HELDOUT_SPLITS if split in with_value]
+    splits = [split for split in HELD_OUT_SPLITS if split in with_value]
     columns = ["draws seen pairs", "draws held-out pairs", "composes"]
     columns += [f"composes, {SPLIT_NAMES[split]}" for split in splits]
     columns.append("composes, new pairs")
@@ -598,7 +597,7 @@ def table_markdown(dataset: str, compositions: Mapping[str, Summary]) -> str:
     return headlines(dataset, compositions) + tables
 
 
-def latex(compositions: Iterable[Summary]) -> str:
+def table_latex(compositions: Iterable[Summary]) -> str:
     """Return ``table.tex``: a booktabs table for each composition, with both scores and their
     intervals.
     """

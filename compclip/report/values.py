@@ -10,7 +10,7 @@ from compclip.report.rows import Row
 from compclip.report.scored import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
-from compclip.stats.estimates import ENDS, estimate_score
+from compclip.stats.estimates import INTERVAL_COLUMNS, estimate_score
 
 ENTRY_COLUMNS = [*ENTRY, "cluster", "pair"]
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
@@ -44,7 +44,7 @@ class Values:
         return len(self.entries)
 
     @property
-    def images(self) -> np.ndarray:
+    def clusters(self) -> np.ndarray:
         return self.entries["cluster"].to_numpy()
 
     @property
@@ -56,7 +56,7 @@ def values_of(score: Scored, measure: str, *, with_image: bool = False) -> Value
     """Return the values of the entries that have the score; ``with_image``: only of entries with an
     image.
     """
-    column = MEASURES[measure].entries
+    column = MEASURES[measure].column
     # All judges have the same entries with a value: those with variants, or all.
     has_value = score.entries[column].notna().to_numpy()
     if with_image:
@@ -69,8 +69,8 @@ def values_of(score: Scored, measure: str, *, with_image: bool = False) -> Value
 
 def mean_columns(values: Values) -> Row:
     """Return the columns of a score: its value, its intervals, and the error from each source."""
-    score = estimate_score(values.by_judge, values.images, values.pairs)
-    columns = {name: getattr(score, name) for name in ("value", *ENDS)}
+    score = estimate_score(values.by_judge, values.clusters, values.pairs)
+    columns = {name: getattr(score, name) for name in ("value", *INTERVAL_COLUMNS)}
     several_judges = values.by_judge.shape[1] > 1
     for source in ERROR_SOURCES:
         # One judge says nothing of how much judges differ.
@@ -86,9 +86,9 @@ def balanced_r_precision(score: Scored) -> Row:
     values = values_of(score, "r_precision")
     # Below 1 for entries of dominant pairs (``stats.balance``).
     weights = score.entries["weight"].to_numpy()
-    # The cells are of images and pairs; judges add their own variance.
+    # The cells are of clusters and pairs; judges add their own variance.
     means = values.by_judge.mean(axis=1)
-    cells = crossed.make_cells(values.images, values.pairs, means, weights)
+    cells = crossed.make_cells(values.clusters, values.pairs, means, weights)
     by_judge = np.average(values.by_judge, axis=0, weights=weights)
     balanced = crossed.estimate(cells, by_judge)
     columns: Row = {"value": balanced.value}

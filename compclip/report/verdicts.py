@@ -1,10 +1,11 @@
 """Verdicts: whether each generator composes what was held out, a line each, from
 ``report.composed``.
 
-A verdict names the region of the interval for the same held-out pairs and judges. There is none for
-a generator that cannot draw seen pairs, if the judges recognize too few held-out pairs or fail the
-bias check, for one judge whose members are unknown, and for a model that was not trained on the
-train images of this split.
+A verdict names the region of the interval for the same held-out pairs and judges, because it is
+about these pairs: what the generator composes of them, not of others. There is none for a generator
+that cannot draw seen pairs, if the judges recognize too few held-out pairs or fail the bias check,
+for a single judge, whose error is unknown, and for a model that was not trained on the train images
+of this split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,9 +14,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from compclip.core.artifacts.heldout import FEW_PAIRS
-from compclip.core.tables import HELD_OUT, TESTS
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
-from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import ANCHOR_NAMES, Anchors
 from compclip.report.rows import Place, Row, main_rows, pivot, select_measure
 from compclip.stats.composed import LEAST_DRAWN, verdict_of
@@ -76,7 +76,7 @@ def _reason(row: Row, passes_bias_check: bool | None, training_data: str) -> str
 def _composed_text(rows: Mapping[Place, Row], composed: Row) -> str:
     """Return what a generator composes of all held-out pairs and in each split, as text."""
     details = []
-    for split in HELDOUT_SPLITS:
+    for split in HELD_OUT_SPLITS:
         row = composed_of(rows, split)
         if row is not None and not pd.isna(row["value"]):
             details.append(f"{SPLIT_NAMES[split]} {_estimate(row)}")
@@ -124,7 +124,7 @@ def verdicts(
     # Controls and models without a statement were trained on this split.
     training_data = training_data or {}
     anchor_names = dict[str, str]()
-    for split in HELDOUT_SPLITS:
+    for split in HELD_OUT_SPLITS:
         for generator, anchor_name in zip(anchors[split], ANCHOR_NAMES, strict=True):
             anchor_names[str(generator)] = anchor_name
     result = []
@@ -143,9 +143,10 @@ def verdicts(
 def none_line(anchors: Anchors) -> str:
     """Return why there are no estimates."""
     lacking = []
-    for anchor, name in enumerate(ANCHOR_NAMES):
-        by_split = [generators[anchor] for generators in anchors.values()]
-        if None in by_split:
+    # The references of all splits, and then their usual pairs.
+    by_anchor = zip(*anchors.values(), strict=True)
+    for name, generators in zip(ANCHOR_NAMES, by_anchor, strict=True):
+        if None in generators:
             lacking.append(name)
     names = " and ".join(lacking) or "reference and usual pair"
     return (
@@ -160,7 +161,7 @@ def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
     one composition.
     """
     rows = select_measure(main_rows(scores), "r_precision")
-    rows = rows[rows["split"].isin(HELDOUT_SPLITS)]
+    rows = rows[rows["split"].isin(HELD_OUT_SPLITS)]
     pairs = rows.groupby("split", sort=False)["pairs"].max()
     few = [
         f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS

@@ -83,7 +83,7 @@ def score_hits(
     hits = predictions["hit"].to_numpy(float)
     images = predictions["image_id"].to_numpy()
     stream = rng(command.seed, "aggregate", "interval")
-    fraction = interval.fraction(images, hits, weights, command.bootstrap, stream)
+    fraction = interval.bootstrap_fraction(images, hits, weights, command.bootstrap, stream)
     result: dict[str, Any] = {
         "mean": rounded(fraction.value),
         "low": rounded(fraction.low),

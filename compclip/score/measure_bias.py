@@ -29,7 +29,7 @@ from compclip.score.choices import (
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import SwapOption, apply, mentions_by_caption
-from compclip.stats.estimates import ENDS, compare_scores, estimate_score
+from compclip.stats.estimates import INTERVAL_COLUMNS, compare_scores, estimate_score
 
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are
 # mostly misspelled.
@@ -111,7 +111,7 @@ def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
     result: dict[str, Any] = {"n": len(chosen)}
     result["pairs"] = chosen["pair"].nunique()
     result["accuracy"] = estimate.value
-    result |= {end: getattr(estimate, end) for end in ENDS}
+    result |= {name: getattr(estimate, name) for name in INTERVAL_COLUMNS}
     result["adjusted"] = chosen["adjusted"].mean()
     result["chance"] = (1 / chosen["adjectives"]).mean()
     result["two_way"] = chosen["two_way"].mean()
@@ -128,7 +128,7 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
     b_names = {"b_images": b["image_class"], "b_pairs": b["pair"]}
     difference = compare_scores(a["first"], b["first"], a["image_class"], a["pair"], **b_names)
     result = {"value": difference.value}
-    result |= {end: getattr(difference, end) for end in ENDS}
+    result |= {name: getattr(difference, name) for name in INTERVAL_COLUMNS}
     return result
 
 

@@ -76,7 +76,7 @@ def mean_over_images(
     """
     estimate: dict[str, float | int | None] = {"value": None, "low": None, "high": None}
     if len(values):
-        estimator = interval.mean if paired else interval.fraction
+        estimator = interval.bootstrap_mean if paired else interval.bootstrap_fraction
         weights = np.ones(len(values))  # all captions count equally, whatever their image
         mean = estimator(images, values, weights, SPECS_RESAMPLES, generator)
         estimate = {key: rounded(getattr(mean, key)) for key in estimate}

@@ -17,6 +17,7 @@ import pandas as pd
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
+from compclip.core.tables import HELD_OUT_SPLITS
 from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import Draw, DrawConfig
 from compclip.split.make_prompts import Prompting, PromptPairs, choose_prompts
@@ -36,8 +37,6 @@ TIMES = [1.1**step for step in range(1, 73)]
 # The ranked pairs grow at most with this power of the captions: on birds and flowers 0.2 to 0.8,
 # the latter where few pairs are ranked.
 MOST_GROWTH = 0.7
-# The splits whose widths depend on the held-out pairs.
-HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 
 
 def draws_of(config: DrawConfig) -> list[Draw]:
@@ -90,7 +89,7 @@ class Trial(NamedTuple):
     half: float  # the half width of the wider split
     draw: Draw
     heldout: int  # number of pairs
-    estimates: dict[str, dict[str, Any]]  # ``estimate_split`` of each of HELDOUT_SPLITS
+    estimates: dict[str, dict[str, Any]]  # ``estimate_split`` of each of HELD_OUT_SPLITS
 
     def is_enough(self, width: float) -> bool:
         """Return whether the draw reaches half width ``width``, in points."""
@@ -128,7 +127,7 @@ class TrialData:
             captions, pairs, wanted, tested, swapped, Prompting(), self.seeding
         )
         estimates = {
-            split: estimate_split(prompts[prompts["split"] == split]) for split in HELDOUT_SPLITS
+            split: estimate_split(prompts[prompts["split"] == split]) for split in HELD_OUT_SPLITS
         }
         is_low = summary["sizes"]["train"] < LOW_TRAIN * summary["images"]
         half = widest(row["half_width"] for row in estimates.values())

@@ -4,18 +4,20 @@ its images.
 For a pair p, judges choose its adjective for a fraction a(p) of a generator's images. If x(p) of
 these images show the pair, and all others the noun with a usual adjective,
 
-    a(p) = x(p) up(p) + (1 - x(p)) low(p).
+    a(p) = x(p) sensitivity(p) + (1 - x(p)) false_positive_rate(p).
 
-up and low depend on the generator's style: judges recognize a black bill less often in a blurred
-picture, and take a brown one for black more often in a dark picture. Both are predicted for each
-held-out pair from the generator's own images of seen pairs. On the scale of logits, up(p) is that
-of the *reference*, whose images show what is asked, plus an effect of the style, of the adjective
-and of the noun; low(p) is that of the *usual pair*, whose images show the noun with another, seen
-adjective, plus such effects on how often the judges choose an adjective for images of other pairs.
-Effects are normal, which shrinks those of few images (``_Model.predict``).
+Both rates depend on the generator's style: judges recognize a black bill less often in a blurred
+picture, and take a brown one for black more often in a dark picture. They are predicted for each
+held-out pair from the generator's own images of seen pairs. On the scale of logits, the sensitivity
+is that of the *reference*, whose images show what is asked, plus an effect of the style, of the
+adjective and of the noun; the false-positive rate is that of the *usual pair*, whose images show
+the noun with another, seen adjective, plus such effects on how often the judges choose an adjective
+for images of other pairs. Effects are normal, which shrinks those of few images
+(``_Model.predict``).
 
-The fraction x(p) is estimated from these ends, pulled to that of all pairs where they are close,
-and averaged over prompts. A model *composes* the mean of x over held-out pairs, relative to that
+Solved for x(p), this is the estimator of Rogan and Gladen (1978, American Journal of Epidemiology
+107:71-76) of a prevalence. It is pulled to that of all pairs where both rates are close, and
+averaged over prompts. A model *composes* the mean of x over held-out pairs, relative to that
 over seen pairs of the same frequency: 1 if it draws held-out pairs as well as seen ones. On the
 scale of the run, where the usual pair is 0 and the reference 1, *draws seen pairs* is s, and *draws
 held-out pairs* is s times what it composes.
@@ -30,7 +32,7 @@ posterior (Newton, Polson and Xu 2021, Canadian Journal of Statistics 49:421). T
 pairs* is in ``Scale._over_new_pairs``.
 
 The *anchors* are the reference and the usual pair. Shapes of arrays: n prompts, J judges, K pairs,
-k effects, and B = 1 + resamples; the first is the data.
+w adjectives and nouns, k effects, and B = 1 + resamples; the first is the data.
 """
 
 import zlib
@@ -58,20 +60,22 @@ REGIONS = (0.1, 0.4, 0.6, 0.9)
 REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
 
 # Judges recognize a pair if they choose its adjective for more than this fraction of the images
-# that show it.
+# that show it: more often than all wrong ones together.
 LEAST_RECOGNIZED = 0.5
 # Fraction of the held-out prompts, and number of held-out pairs, that must be recognized for a
-# verdict.
+# verdict. Both are choices: most of what was held out, and more than a handful.
 LEAST_PROMPTS = 0.5
 LEAST_PAIRS = 5
-# A generator draws seen pairs if the interval of s is above this.
+# A generator draws seen pairs if the interval of s is above this: a choice, the same as the first
+# edge of ``REGIONS``.
 LEAST_DRAWN = 0.1
 
+# Each fits two regressions anew, so they are few; the 2.5 % quantile has 12 of them below it.
 RESAMPLES = 500
 
 
 class RatePrior(NamedTuple):
-    """A prior of a rate: as many trials, with this rate."""
+    """A beta prior of a rate, as pseudo-counts: so many trials, of this rate."""
 
     trials: float
     rate: float
@@ -79,38 +83,43 @@ class RatePrior(NamedTuple):
 
 # Standard deviations on the scale of logits, of the effect of a style, and of that of an adjective,
 # a noun or the offset's slope. The first is wide, because a style may hide a part from the judges.
-# These and the constants below were chosen by the errors that `make styles` prints.
+# These and the constants below were chosen by hand, by the errors on the styles and laws of
+# `make styles`. So docs/styles.md reports errors where the constants were chosen; no style and no
+# law was kept aside.
 STYLE_SPREAD = 3.0
 EFFECT_SPREAD = 0.5
 # The least spread of a pair around its prediction: what adjective and noun leave open even where
 # seen pairs agree.
-UP_SPREAD = 0.3
-LOW_SPREAD = 1.0
+SENSITIVITY_SPREAD = 0.3
+FALSE_POSITIVE_SPREAD = 1.0
 # Judges choose the asked adjective for few images of the usual pair: they are seldom mistaken.
-UP_PRIOR = RatePrior(1.4, 0.5)
-LOW_PRIOR = RatePrior(4.0, 0.03)
-# Images that count at most for a rate of ``low``: an image of a noun counts for each other pair of
-# that noun, so that pairs of a frequent noun would look far more certain than they are.
+SENSITIVITY_PRIOR = RatePrior(1.4, 0.5)
+FALSE_POSITIVE_PRIOR = RatePrior(4.0, 0.03)
+# Images that count at most for a rate of false choices: an image of a noun counts for each other
+# pair of that noun, so that pairs of a frequent noun would look far more certain than they are.
 MOST_TRIALS = 200
-# The evidence of a pair is up - low. Its fraction is pulled to that of all pairs by this much more,
-# (a - low + EVIDENCE overall) / (up - low + EVIDENCE), and bounded: noise exceeds 0 and 1.
-EVIDENCE = 0.1
+# The evidence of a pair is its sensitivity less its false-positive rate (Youden's index). Its
+# fraction is pulled to that of all pairs, ``overall``, by this much more evidence,
+# (a - false_positive_rate + SHRINKAGE overall) / (evidence + SHRINKAGE),
+# and bounded: noise exceeds 0 and 1.
+SHRINKAGE = 0.1
 BOUNDS = (-1.0, 1.2)
 # Bounds of the fraction of all pairs to which these are pulled, and the least evidence that it is
 # divided by.
 OVERALL_BOUNDS = (-0.2, 1.2)
 LEAST_EVIDENCE = 0.02
 # Least fraction of seen pairs, in the generator's own style, that held-out pairs are divided by. In
-# that style it is near 1, also for a generator that ignores many prompts, because ``up`` is then as
-# low; the bound keeps single resamples from dividing by almost 0.
+# that style it is near 1, also for a generator that ignores many prompts, because its sensitivity
+# is then as low; the bound keeps single resamples from dividing by almost 0.
 LEAST_OF_SEEN = 0.3
 
 # The most spread of a pair around its prediction: with 2 logits, nine of ten pairs of an expected
 # rate of 50 % are between 4 and 96 %, so more would say nothing else.
 MOST_SPREAD = 2.0
-# Rates are kept this far from 0 and 1. Half of an image among 250 is less than pairs have images.
+# Rates are kept this far from 0 and 1: half of one image of 250, and most pairs have fewer images.
 LEAST_RATE = 0.002
-# Variances of a coin are divided by; this is that of a rate of 0.1 %.
+# Least p(1 - p), that of a rate of 0.1 %, so that rates of 0 and 1 still have a curvature and pairs
+# of these rates a variance. ``_pair_spread`` needs none, because its result is bounded.
 LEAST_VARIANCE = 1e-3
 
 # Steps of Newton's method: from zero, and from the estimate of the data; the longest one, in
@@ -146,7 +155,7 @@ class JudgeChoices:
     chosen: np.ndarray  # (n, J) names of the adjectives that are chosen; None where there is none
 
     @property
-    def right(self) -> np.ndarray:
+    def mean_own_chance(self) -> np.ndarray:
         """Return the chance of the prompt's own adjective, averaged over judges, (n,)."""
         return self.own_chance.mean(axis=1)
 
@@ -160,14 +169,14 @@ class Fraction:
     same_pairs_high: float | None = None
     new_pairs_low: float | None = None
     new_pairs_high: float | None = None
-    prompts: int = 0
-    pairs: int = 0
+    n_prompts: int = 0
+    n_pairs: int = 0
     # (RESAMPLES,) the values of all resamples, for simultaneous intervals
     resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 
 
 def _no_pairs() -> pd.DataFrame:
-    return pd.DataFrame(columns=["split", "pair", "prompts", "drawn"])
+    return pd.DataFrame(columns=["split", "pair", "prompts", "composes"])
 
 
 @dataclass(frozen=True)
@@ -178,22 +187,22 @@ class Skills:
     Splits are those of the prompts, and ``tables.HELD_OUT`` for all held-out prompts.
     """
 
-    seen: Fraction | None  # None if no seen pair is recognized
-    held_out: Mapping[str, Fraction] = field(default_factory=dict)
+    draws_seen: Fraction | None  # None if no seen pair is recognized
+    draws_held_out: Mapping[str, Fraction] = field(default_factory=dict)
     composes: Mapping[str, Fraction] = field(default_factory=dict)
-    # of each recognized pair; drawn: the fraction x, relative to seen pairs
+    # of each recognized pair; composes: the fraction x, relative to seen pairs
     by_pair: pd.DataFrame = field(default_factory=_no_pairs)
-    why: str | None = None  # why there is no verdict
+    no_verdict_reason: str | None = None  # None: there is a verdict
 
 
-class Ends(NamedTuple):
+class ChoiceRates(NamedTuple):
     """How often a pair's adjective is chosen for images in a generator's style, each (B, K)."""
 
-    up: np.ndarray  # for images that show the pair, expected
-    up_with_error: np.ndarray  # with the pair's own error
+    sensitivity: np.ndarray  # for images that show the pair, expected
+    sensitivity_with_error: np.ndarray  # with the pair's own error
     # for images that show the noun with a usual adjective; with error, because it is predicted from
     # images of other pairs, for seen pairs, too
-    low: np.ndarray
+    false_positive_rate: np.ndarray
 
 
 class _Drawn(NamedTuple):
@@ -251,13 +260,18 @@ def _one_hot(numbers: np.ndarray) -> np.ndarray:
 
 
 def _fit(
-    regression: _Regression, spread: np.ndarray, center: np.ndarray, start: np.ndarray, steps: int
+    regression: _Regression,
+    spread: np.ndarray,
+    *,
+    prior_means: np.ndarray,
+    start: np.ndarray,
+    steps: int,
 ) -> np.ndarray:
     """Return the effects (B, k) at the mode of their posterior, by Newton's method.
 
-    Effects b have normal priors around ``center`` m with the standard deviations ``spread`` s. With
-    rates y of expectation p and weights w, the gradient is X'w(y - p) - (b - m) / s², and the
-    curvature X'diag(w p (1 - p))X + diag(1 / s²).
+    Effects b have normal priors with the means ``prior_means`` m and the standard deviations
+    ``spread`` s. With rates y of expectation p and weights w, the gradient is
+    X'w(y - p) - (b - m) / s², and the curvature X'diag(w p (1 - p))X + diag(1 / s²).
     """
     rates, weights, design, offset = regression
     effects = start.copy()
@@ -268,7 +282,7 @@ def _fit(
         variance = weights * np.maximum(expected * (1 - expected), LEAST_VARIANCE)
         residuals = weights * (rates - expected)
         gradient = _times(transposed, residuals)
-        gradient -= (effects - center) / spread**2
+        gradient -= (effects - prior_means) / spread**2
         curvature = transposed @ (design * variance[..., None])
         curvature[:, diagonal, diagonal] += 1 / spread**2
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
@@ -284,13 +298,18 @@ def _fit(
 class _Model:
     """A regression of the rates of pairs, (B, K), on the rates of an anchor."""
 
-    word_matrix: np.ndarray  # (K, k): 1 for the adjective and for the noun of each pair
-    dispersion: float  # variance of an image's mean over judges, relative to that of a coin
+    word_matrix: np.ndarray  # (K, w): 1 for the adjective and for the noun of each pair
+    # of a quasi-binomial model of images' means over judges; 1: independent Bernoulli trials
+    dispersion: float
     least_spread: float  # of pairs around their prediction
     stream: np.random.Generator
 
     def _design(self, offset: np.ndarray, center: float) -> np.ndarray:
-        """Return (B, K, 2 + k): the style, adjectives and nouns, and the slope of the offset."""
+        """Return (B, K, k), k = w + 2: the style, adjectives and nouns, the slope of the offset.
+
+        The offset itself enters with the coefficient 1; the slope is the deviation from it, so its
+        prior has the mean 0.
+        """
         # Centered, so that the slope leaves the mean to the style.
         slope = (offset - center)[..., None]
         # Not ones_like: the memory order of the design, and so its rounding, would change.
@@ -300,23 +319,27 @@ class _Model:
         return np.concatenate([style, words, slope], axis=2)
 
     def predict(
-        self, rates: np.ndarray, trials: np.ndarray, offset: np.ndarray, target: np.ndarray
+        self, rates: np.ndarray, trials: np.ndarray, *, fit_at: np.ndarray, predict_at: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fit rates at ``offset``; return those at ``target``, expected and with each pair's own
-        error, (B, K).
+        """Fit the rates of pairs; return predicted ones, expected and with each pair's own error,
+        (B, K).
 
         The first of B resamples has neither errors of effects nor of pairs. Pairs without trials
         are not fitted.
+
+        Args:
+            rates, trials: (B, K) of each pair.
+            fit_at, predict_at: (B, K) offsets (logits) of ``rates``, and of those to predict.
         """
-        center = float(offset[0].mean())
-        design = self._design(offset, center)
-        regression = _Regression(rates, trials / self.dispersion, design, offset)
+        center = float(fit_at[0].mean())
+        design = self._design(fit_at, center)
+        regression = _Regression(rates, trials / self.dispersion, design, fit_at)
         spread = np.full(design.shape[2], EFFECT_SPREAD)
         spread[0] = STYLE_SPREAD
         zero = np.zeros((1, len(spread)))
-        effects = _fit(regression.of_data(), spread, zero, zero, COLD_STEPS)
+        effects = _fit(regression.of_data(), spread, prior_means=zero, start=zero, steps=COLD_STEPS)
         data_rates = rates[0]
-        logits = (design[0] @ effects[0]) + offset[0]
+        logits = (design[0] @ effects[0]) + fit_at[0]
         pair_spread = self._pair_spread(data_rates, trials[0], _sigmoid(logits))
         # Images of one pair share its error, so that many of them tell little about effects: a
         # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
@@ -324,21 +347,25 @@ class _Model:
         shared = trials * variance * pair_spread**2
         weights = trials / (self.dispersion + shared)
         regression = regression._replace(weights=weights)
-        effects = _fit(regression.of_data(), spread, zero, effects, COLD_STEPS)
+        effects = _fit(
+            regression.of_data(), spread, prior_means=zero, start=effects, steps=COLD_STEPS
+        )
         prior_means = self._draw_prior_means(len(rates), spread)
         start = np.repeat(effects, len(rates), axis=0)
-        effects = _fit(regression, spread, prior_means, start, WARM_STEPS)
+        effects = _fit(regression, spread, prior_means=prior_means, start=start, steps=WARM_STEPS)
         # By the center of the fit, to which its slope belongs.
-        expected = _times(self._design(target, center), effects) + target
-        errors = self.stream.normal(size=target.shape) * pair_spread
+        expected = _times(self._design(predict_at, center), effects) + predict_at
+        errors = self.stream.normal(size=predict_at.shape) * pair_spread
         errors[0] = 0
         return _sigmoid(expected), _sigmoid(expected + errors)
 
     def _draw_prior_means(self, resamples: int, spread: np.ndarray) -> np.ndarray:
         """Return (B, k): prior means drawn anew in each resample, as weights are, so that its mode
-        is a draw of the posterior (Newton, Polson and Xu 2021); that of the style stays 0.
+        is a draw of the posterior (Newton, Polson and Xu 2021).
         """
         means = self.stream.normal(size=(resamples, len(spread))) * spread
+        # That of the style stays 0: its prior is so wide that a drawn mean would move the effect by
+        # 0.02 logits, a tenth of its error.
         means[:, 0] = 0
         means[0] = 0
         return means
@@ -365,8 +392,8 @@ class Scale:
     Args:
         prompts: n rows with the columns split, pair (``adjective_noun``), cluster (the image, or
             the class of its image), matched (whether a seen pair is as frequent as the held-out
-            ones) and counts (whether a held-out prompt may count: swaps of photographs only if the
-            new adjective excludes the original one).
+            ones) and eligible (whether a held-out prompt may count: swaps of photographs only if
+            the new adjective excludes the original one).
         reference: choices for images that show what is asked.
         usual: choices for images that show the noun with a usual adjective.
         resamples: of the bootstrap.
@@ -395,21 +422,21 @@ class Scale:
         # By name, so that more images do not move others to the other half.
         halves = np.array([zlib.crc32(name.encode()) % 2 for name in cluster_names])
         half = halves[cluster]
-        right = reference.right
+        own_chance = reference.mean_own_chance
         # All (n,) booleans.
         self.is_seen = (prompts["split"] == SEEN).to_numpy()
-        self.held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
-        matched = self.is_seen & prompts["matched"].to_numpy(bool)
-        seen_recognized = self._recognized(right, half, matched)
-        held_out_recognized = self._recognized(right, half, self.held_out)
-        self.is_recognized = seen_recognized | held_out_recognized
-        self.matched_seen = seen_recognized
+        self.is_held_out = ~self.is_seen & prompts["eligible"].to_numpy(bool)
+        is_matched = self.is_seen & prompts["matched"].to_numpy(bool)
+        self.recognized_matched = self._recognized(own_chance, half, is_matched)
+        recognized_held_out = self._recognized(own_chance, half, self.is_held_out)
+        self.is_recognized = self.recognized_matched | recognized_held_out
 
-        self.up_offset = self._offset(reference, UP_PRIOR)
-        self.low_offset = self._offset(usual, LOW_PRIOR)
-        mistaken, self.trials = self._mistaken(reference.chosen)
-        mistaken = _shrunk(mistaken, self.trials, LOW_PRIOR)
-        self.mistaken_offset = _logit(mistaken)
+        # The offsets of the regressions, (B, K).
+        self.reference_logits = self._anchor_logits(reference, SENSITIVITY_PRIOR)
+        self.usual_logits = self._anchor_logits(usual, FALSE_POSITIVE_PRIOR)
+        false_choices, self.false_choice_trials = self._false_choices(reference.chosen)
+        false_choices = _shrunk(false_choices, self.false_choice_trials, FALSE_POSITIVE_PRIOR)
+        self.false_choice_logits = _logit(false_choices)
 
     def _number_pairs(self) -> None:
         """Number the pairs of the prompts, and the adjective and noun of each pair."""
@@ -426,7 +453,7 @@ class Scale:
         entries = (np.arange(n), self.pair)
         self.pair_matrix = sparse.csr_array((np.ones(n), entries), (n, len(self.pairs)))
 
-    def _recognized(self, right: np.ndarray, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _recognized(self, own_chance: np.ndarray, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return which of the rows (n,) have a pair that is recognized in the other half of the
         images.
 
@@ -436,7 +463,7 @@ class Scale:
         result = np.zeros(len(rows), bool)
         for number in (0, 1):
             deciding = rows & (half != number)
-            rates = pd.Series(right[deciding]).groupby(self.pair[deciding]).mean()
+            rates = pd.Series(own_chance[deciding]).groupby(self.pair[deciding]).mean()
             recognized = rates.index[rates > LEAST_RECOGNIZED]
             decided = rows & (half == number)
             result |= decided & np.isin(self.pair, recognized)
@@ -454,7 +481,7 @@ class Scale:
         rates = _mean(total, size)
         return rates, size
 
-    def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _false_choices(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how often a pair's adjective is chosen for images of seen prompts that ask for its
         noun with another adjective, and the number of these images, (B, K).
 
@@ -487,34 +514,39 @@ class Scale:
         fractions = np.full(int(is_wrong.sum()), 1 / self.n_judges)
         return sparse.csr_array((fractions, entries), shape=self.pair_matrix.shape)
 
-    def _offset(self, anchor: JudgeChoices, prior: RatePrior) -> np.ndarray:
+    def _anchor_logits(self, anchor: JudgeChoices, prior: RatePrior) -> np.ndarray:
         """Return the logits (B, K) of an anchor's rates."""
-        rates, size = self._rates(anchor.right, np.ones(len(self.pair), bool))
+        rates, size = self._rates(anchor.mean_own_chance, np.ones(len(self.pair), bool))
         return _logit(_shrunk(rates, size, prior))
 
-    def ends(self, generator: JudgeChoices) -> Ends:
-        """Predict both ends in the generator's style from its images of seen pairs."""
-        right = generator.right
+    def choice_rates(self, generator: JudgeChoices) -> ChoiceRates:
+        """Predict the rates in the generator's style from its images of seen pairs."""
+        own_chance = generator.mean_own_chance
         # All seen prompts, also those of pairs that are not recognized: they share the style.
-        rates, size = self._rates(right, self.is_seen)
-        dispersion = self._dispersion(right, rates[0])
+        rates, size = self._rates(own_chance, self.is_seen)
+        dispersion = self._dispersion(own_chance, rates[0])
         # One stream for both models, in this order: a published interval depends on it.
         stream = rng(0, "composed", "errors")
-        upper = _Model(self.word_matrix, dispersion, UP_SPREAD, stream)
-        up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
-        # Images of the noun with another adjective tell how the style changes ``low``.
-        mistaken, _ = self._mistaken(generator.chosen)
-        lower = _Model(self.word_matrix, dispersion, LOW_SPREAD, stream)
-        trials = np.minimum(self.trials, MOST_TRIALS)
-        _, low = lower.predict(mistaken, trials, self.mistaken_offset, self.low_offset)
-        return Ends(up, up_with_error, low)
+        model = _Model(self.word_matrix, dispersion, SENSITIVITY_SPREAD, stream)
+        sensitivity, sensitivity_with_error = model.predict(
+            rates, size, fit_at=self.reference_logits, predict_at=self.reference_logits
+        )
+        # Images of the noun with another adjective tell how the style changes the false-positive
+        # rate.
+        false_choices, _ = self._false_choices(generator.chosen)
+        trials = np.minimum(self.false_choice_trials, MOST_TRIALS)
+        model = _Model(self.word_matrix, dispersion, FALSE_POSITIVE_SPREAD, stream)
+        _, false_positive_rate = model.predict(
+            false_choices, trials, fit_at=self.false_choice_logits, predict_at=self.usual_logits
+        )
+        return ChoiceRates(sensitivity, sensitivity_with_error, false_positive_rate)
 
-    def _dispersion(self, right: np.ndarray, rates: np.ndarray) -> float:
-        """Return the variance of seen images around their pairs' rates (K,), relative to that of a
-        coin.
+    def _dispersion(self, own_chance: np.ndarray, rates: np.ndarray) -> float:
+        """Return the variance of seen images around their pairs' rates (K,), relative to that of
+        Bernoulli trials.
         """
         expected = rates[self.pair[self.is_seen]]
-        errors = right[self.is_seen] - expected
+        errors = own_chance[self.is_seen] - expected
         variance = (expected * (1 - expected)).sum()
         squares = (errors**2).sum()
         dispersion = float(squares / variance) if variance > 0 else 1.0
@@ -522,32 +554,40 @@ class Scale:
         return max(dispersion, 1 / self.n_judges)
 
     def _drawn(
-        self, right: np.ndarray, rows: np.ndarray, up: np.ndarray, low: np.ndarray
+        self,
+        generator: JudgeChoices,
+        rows: np.ndarray,
+        *,
+        sensitivity: np.ndarray,
+        false_positive_rate: np.ndarray,
     ) -> _Drawn:
         """Return the fraction of prompts, rows (n,), whose pair is drawn.
 
-        For a pair it is (a - low) / (up - low), pulled to that of all pairs.
+        For a pair it is (a - false_positive_rate) / (sensitivity - false_positive_rate), pulled to
+        that of all pairs.
         """
-        rates, size = self._rates(right, rows)
+        rates, size = self._rates(generator.mean_own_chance, rows)
         weights = size / size.sum(axis=1, keepdims=True)
-        evidence = up - low
-        above_low = rates - low
+        evidence = sensitivity - false_positive_rate
+        excess = rates - false_positive_rate
         overall_evidence = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
-        overall = (weights * above_low).sum(axis=1) / overall_evidence
+        overall = (weights * excess).sum(axis=1) / overall_evidence
         overall = np.clip(overall, *OVERALL_BOUNDS)
-        pulled = above_low + EVIDENCE * overall[:, None]
-        # The least divisor is for pairs of which up is below low.
-        divisor = np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
+        pulled = excess + SHRINKAGE * overall[:, None]
+        # The least divisor is for pairs whose evidence is below 0; that it is a half is a choice.
+        divisor = np.maximum(evidence + SHRINKAGE, SHRINKAGE / 2)
         fractions = np.clip(pulled / divisor, *BOUNDS)
         fraction = (weights * fractions).sum(axis=1)
         return _Drawn(fraction, fractions, weights)
 
-    def recognized(self, served: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    def recognized_held_out_by_split(
+        self, served: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
         """Return the recognized rows (n,) of each served held-out split that has some, and of all
         of them.
         """
         split_of_prompt = self.prompts["split"].to_numpy()
-        counted = self.held_out & self.is_recognized
+        counted = self.is_held_out & self.is_recognized
         if served is not None:
             counted = counted & np.isin(split_of_prompt, list(served))
         # In the order of the prompts, which a set would not keep.
@@ -558,36 +598,39 @@ class Scale:
         return splits
 
     @property
-    def too_few(self) -> str | None:
+    def why_too_few(self) -> str | None:
         """Return why the judges recognize too few held-out pairs for a verdict; None if they
         recognize enough.
         """
         # Of all held-out prompts, whatever splits a generator serves: this is about the judges.
-        counted = self.held_out & self.is_recognized
+        counted = self.is_held_out & self.is_recognized
         pairs = np.unique(self.pair[counted]).size
-        prompts = counted.sum() / max(1, self.held_out.sum())
+        prompts = counted.sum() / max(1, self.is_held_out.sum())
         if pairs >= LEAST_PAIRS and prompts >= LEAST_PROMPTS:
             return None
-        total = np.unique(self.pair[self.held_out]).size
+        total = np.unique(self.pair[self.is_held_out]).size
         return (
             f"the judges recognize too few held-out pairs: {pairs} of {total}, {prompts:.0%} of "
             f"the prompts; at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
         )
 
     def draws_seen(self, generator: JudgeChoices) -> Fraction | None:
-        """Return the fraction of matched seen prompts whose pair is drawn; None if no such pair is
-        recognized.
+        """Return the fraction of recognized matched seen prompts whose pair is drawn; None if there
+        are none.
         """
-        rows = self.matched_seen
+        rows = self.recognized_matched
         return self.draws(generator, rows) if rows.any() else None
 
     def _drawn_on_scale(self, generator: JudgeChoices, rows: np.ndarray) -> _Drawn:
         """Return what is drawn on the scale of the run, where the usual pair is 0 and the reference
         1.
         """
-        up = _sigmoid(self.up_offset)
-        low = _sigmoid(self.low_offset)
-        return self._drawn(generator.right, rows, up, low)
+        return self._drawn(
+            generator,
+            rows,
+            sensitivity=_sigmoid(self.reference_logits),
+            false_positive_rate=_sigmoid(self.usual_logits),
+        )
 
     def draws(self, generator: JudgeChoices, rows: np.ndarray) -> Fraction:
         """Return the fraction of some prompts, rows (n,), whose pair is drawn, on the scale of the
@@ -595,7 +638,7 @@ class Scale:
         """
         drawn = self._drawn_on_scale(generator, rows)
         pairs = np.unique(self.pair[rows])
-        return _fraction(drawn.fraction, int(rows.sum()), len(pairs))
+        return _fraction(drawn.fraction, n_prompts=int(rows.sum()), n_pairs=len(pairs))
 
     def _count_prompts(self, rows: np.ndarray) -> np.ndarray:
         """Return the number of prompts of each pair, (K,)."""
@@ -607,11 +650,13 @@ class Scale:
         A pair for which reference and usual pair are close is pulled to the mean of all these rows.
         """
         drawn = self._drawn_on_scale(generator, rows)
-        prompts = self._count_prompts(rows)
-        return {
-            self.pairs[pair]: _fraction(drawn.by_pair[:, pair], int(prompts[pair]), 1)
-            for pair in np.flatnonzero(prompts)
-        }
+        prompts_by_pair = self._count_prompts(rows)
+        fractions = {}
+        for pair in np.flatnonzero(prompts_by_pair):
+            n_prompts = int(prompts_by_pair[pair])
+            values = drawn.by_pair[:, pair]
+            fractions[self.pairs[pair]] = _fraction(values, n_prompts=n_prompts, n_pairs=1)
+        return fractions
 
     def skills(self, generator: JudgeChoices, served: Collection[str] | None = None) -> Skills:
         """Estimate what a generator draws of seen and of held-out pairs.
@@ -621,39 +666,52 @@ class Scale:
             served: the held-out splits that it serves; None: all.
         """
         require_length(len(self.pair), "prompts", own=generator.own_chance, chosen=generator.chosen)
-        splits = self.recognized(served)
+        splits = self.recognized_held_out_by_split(served)
         seen = self.draws_seen(generator)
         if seen is None or not splits:
             kind = "matched seen" if seen is None else "held-out"
-            return Skills(None, why=f"the judges recognize no {kind} pair")
+            return Skills(None, no_verdict_reason=f"the judges recognize no {kind} pair")
         if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
-            return Skills(seen, why="it cannot draw seen pairs well enough to tell")
-        ends = self.ends(generator)
-        # ``up`` was fitted to these very images of seen pairs, so it has no error of its own here;
-        # for held-out pairs it is a prediction.
-        drawn_seen = self._drawn(generator.right, self.matched_seen, ends.up, ends.low)
+            reason = "it cannot draw seen pairs well enough to tell"
+            return Skills(seen, no_verdict_reason=reason)
+        choice_rates = self.choice_rates(generator)
+        # The sensitivity was fitted to these very images of seen pairs, so it has no error of its
+        # own here; for held-out pairs it is a prediction.
+        drawn_seen = self._drawn(
+            generator,
+            self.recognized_matched,
+            sensitivity=choice_rates.sensitivity,
+            false_positive_rate=choice_rates.false_positive_rate,
+        )
         divisor = np.maximum(drawn_seen.fraction, LEAST_OF_SEEN)
         seen_values = np.append(seen.value, seen.resampled)
-        held_out = {}
+        draws_held_out = {}
         composes = {}
         tables = []
         for split, rows in splits.items():
-            drawn = self._drawn(generator.right, rows, ends.up_with_error, ends.low)
+            drawn = self._drawn(
+                generator,
+                rows,
+                sensitivity=choice_rates.sensitivity_with_error,
+                false_positive_rate=choice_rates.false_positive_rate,
+            )
             relative = drawn.fraction / divisor
             weights = drawn.weights[0]
             has_prompts = weights > 0
             by_pair = drawn.by_pair[0, has_prompts] / divisor[0]
             low, high = self._over_new_pairs(by_pair, weights[has_prompts], has_prompts)
-            prompts = self._count_prompts(rows)[has_prompts]
-            n_images = int(rows.sum())
-            composed = _fraction(relative, n_images, len(prompts))
+            prompts_by_pair = self._count_prompts(rows)[has_prompts]
+            counts = {"n_prompts": int(rows.sum()), "n_pairs": len(prompts_by_pair)}
+            composed = _fraction(relative, **counts)
             composes[split] = replace(composed, new_pairs_low=low, new_pairs_high=high)
             # On the scale of the run, it draws held-out pairs as often as seen ones, times what it
             # composes.
-            held_out[split] = _fraction(relative * seen_values, n_images, len(prompts))
-            columns = {"pair": self.pairs[has_prompts], "prompts": prompts, "drawn": by_pair}
+            draws_held_out[split] = _fraction(relative * seen_values, **counts)
+            names = self.pairs[has_prompts]
+            columns = {"pair": names, "prompts": prompts_by_pair, "composes": by_pair}
             tables.append(pd.DataFrame({"split": split, **columns}))
-        return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), self.too_few)
+        by_pair_table = pd.concat(tables, ignore_index=True)
+        return Skills(seen, draws_held_out, composes, by_pair_table, self.why_too_few)
 
     def _over_new_pairs(
         self, fractions: np.ndarray, weights: np.ndarray, has_prompts: np.ndarray
@@ -678,16 +736,20 @@ class Scale:
                 return None, None
             value = np.bincount(number, weights=weights * fractions)
             size = np.bincount(number, weights=weights)
-            low, high = crossed.over_pairs(value, size, (0.0, 1.0)) or (-np.inf, np.inf)
+            interval = crossed.over_pairs(value, size, (0.0, 1.0))
+            assert interval is not None  # weights are above 0
+            low, high = interval
             lows.append(low)
             highs.append(high)
         # Fractions may be above 1, and their mean above the interval of fractions up to 1.
         return max(0.0, min(lows)), max(*highs, float(weights @ fractions))
 
 
-def _fraction(values: np.ndarray, prompts: int, pairs: int) -> Fraction:
+def _fraction(values: np.ndarray, *, n_prompts: int, n_pairs: int) -> Fraction:
     """Return the fraction whose first value is of the data, and others of resamples."""
-    fraction = Fraction(float(values[0]), prompts=prompts, pairs=pairs, resampled=values[1:])
+    fraction = Fraction(
+        float(values[0]), n_prompts=n_prompts, n_pairs=n_pairs, resampled=values[1:]
+    )
     return at_level(fraction, LEVEL)
 
 
@@ -707,8 +769,10 @@ def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:
     """Return the level that each of several intervals needs for a simultaneous coverage of
     ``level``.
 
-    The fractions are of the same resamples. The most extreme rank of each resample, among all
-    fractions, has the quantile at which all intervals together miss 1 - ``level``.
+    These are simultaneous credible intervals by ranks (Besag, Green, Higdon and Mengersen 1995,
+    Statistical Science 10:3-41). The fractions are of the same resamples. The most extreme rank of
+    each resample, among all fractions, has the quantile at which all intervals together miss
+    1 - ``level``.
     """
     values = np.stack([fraction.resampled for fraction in fractions])
     resamples = values.shape[1]

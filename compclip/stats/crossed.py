@@ -8,7 +8,7 @@ and Economic Statistics 29:238) and s² / J of J judges, who are too few to resa
 degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2:110).
 
 ``components`` are the parts of the pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics
-1:386), in closed form with the residual once instead of three times. ``fraction`` is the interval
+1:386), in closed form with the residual once instead of three times. ``jeffreys`` is the interval
 of Jeffreys with as many trials as a binomial of that variance would have, as in surveys (Franco et
 al. 2019, Journal of Survey Statistics and Methodology 7:334), and fewer for few degrees of freedom
 (Korn and Graubard 1998, Survey Methodology 24:193).
@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compclip.stats.interval import LEVEL, Estimate, exact, number_names
+from compclip.stats.interval import LEVEL, Estimate, clopper_pearson, number_names
 
 # Of the bootstrap over pairs: fewer if all weights would be more than the second number.
 RESAMPLES = 10_000
@@ -39,11 +39,11 @@ class Cells:
     value: np.ndarray  # (c,) sums of weighted values
 
     @property
-    def images(self) -> int:
+    def n_images(self) -> int:
         return int(self.image.max()) + 1
 
     @property
-    def pairs(self) -> int:
+    def n_pairs(self) -> int:
         return int(self.pair.max()) + 1
 
     @property
@@ -51,11 +51,11 @@ class Cells:
         return self.pair >= 0
 
     @property
-    def clusters(self) -> int:
-        """Return the size of the smallest resampled factor: the pairs, or the images if no entry
+    def fewest_units(self) -> int:
+        """Return the number of images or of pairs, whichever is smaller; that of images if no entry
         has a pair.
         """
-        return min(self.images, self.pairs or self.images)
+        return min(self.n_images, self.n_pairs or self.n_images)
 
     @property
     def mean(self) -> float:
@@ -69,8 +69,8 @@ class Cells:
 
 @dataclass(frozen=True)
 class Components:
-    """What the variance of a score consists of, each a variance of the mean; residual: of images in
-    pairs.
+    """What the variance of a score consists of: the variances of the mean by pairs, images, judges,
+    and the residual, by images in pairs.
     """
 
     pairs: float
@@ -79,7 +79,7 @@ class Components:
     residual: float
 
 
-def student(degrees: float, level: float) -> float:
+def t_quantile(degrees: float, level: float) -> float:
     """Return the quantile of Student's t that an interval of this level takes."""
     from scipy import special  # slow to import
 
@@ -100,7 +100,7 @@ class Variance:
         return Variance(value, value**2 / spread if spread else np.inf)
 
     def half_width(self, level: float = LEVEL) -> float:
-        return student(self.degrees, level) * self.value**0.5
+        return t_quantile(self.degrees, level) * self.value**0.5
 
 
 @dataclass(frozen=True)
@@ -120,16 +120,16 @@ def make_cells(
         pairs: (n,) the pair of each entry, or None.
         values, weights: (n,).
     """
-    counts = weights > 0
-    image = number_names(np.asarray(images, dtype=object)[counts])
-    pair = number_names(np.asarray(pairs, dtype=object)[counts])
+    is_counted = weights > 0
+    image = number_names(np.asarray(images, dtype=object)[is_counted])
+    pair = number_names(np.asarray(pairs, dtype=object)[is_counted])
     # One number for each combination; + 1, because -1 stands for no pair.
     width = pair.max() + 2
     combination = image * width + pair + 1
     distinct, cell = np.unique(combination, return_inverse=True)
-    weights = weights[counts]
+    weights = weights[is_counted]
     weight = np.bincount(cell, weights=weights)
-    value = np.bincount(cell, weights=values[counts] * weights)
+    value = np.bincount(cell, weights=values[is_counted] * weights)
     image, pair = np.divmod(distinct, width)
     return Cells(image, pair - 1, weight, value)
 
@@ -196,7 +196,7 @@ def image_variance(cells: Cells) -> Variance:
     pairs, all of it.
     """
     residuals = cells.residuals
-    m = cells.images
+    m = cells.n_images
     within_pairs = _sum_squares(residuals[cells.has_pair])
     # An estimated component may be below 0.
     between_pairs = _clustered(residuals, cells.image) - within_pairs
@@ -210,6 +210,7 @@ def _bootstrap_weights(pairs: int) -> np.ndarray:
     Bayesian bootstrap.
     """
     resamples = min(RESAMPLES, MOST_WEIGHTS // pairs)
+    # A fixed seed, so that intervals do not depend on the run's.
     weights = np.random.default_rng(0).exponential(size=(resamples, pairs + 1))
     return weights / weights[:, :-1].mean(axis=1, keepdims=True)
 
@@ -221,18 +222,19 @@ def _widening(size: np.ndarray, level: float) -> float:
     from scipy import special  # slow to import
 
     effective = np.abs(size).sum() ** 2 / (size**2).sum()
+    # At least 3: a choice, so that Student's t has 2 degrees of freedom, and not wider tails.
     effective = max(3.0, float(effective))
     few_pairs = (effective / (effective - 1)) ** 0.5
     normal = special.ndtri(1 - (1 - level) / 2)
-    return few_pairs * student(effective - 1, level) / normal
+    return few_pairs * t_quantile(effective - 1, level) / normal
 
 
 def over_pairs(
     value: np.ndarray,
     size: np.ndarray,
-    ends: tuple[float, float],
+    extremes: tuple[float, float],
     level: float = LEVEL,
-    certain: Sequence[float] = (0.0, 0.0),
+    without_pair: Sequence[float] = (0.0, 0.0),
 ) -> tuple[float, float] | None:
     """Return the interval of Σ value / Σ size for other pairs like these; None if Σ size may be 0.
 
@@ -240,25 +242,25 @@ def over_pairs(
     9:130), wider by Student's t for their effective number (Kish 1965), at least 3. The second adds
     one more pair, as bad or as good as a pair can be: the bound of Gaffke (2005) on the mean of
     bounded values of any distribution (Learned-Miller and Thomas 2020, arXiv:1905.06208), which is
-    that of Clopper and Pearson if all pairs are at one end. It allows for pairs that were not
+    that of Clopper and Pearson if all pairs are at one extreme. It allows for pairs that were not
     sampled. Then the truth can only be beyond one end, so each end has all of the error, 5 %.
 
     Args:
         value, size: (K,) sums over the entries of each pair; there are at least two pairs.
-        ends: the ratios of the worst and the best possible pair.
-        certain: sums over entries without a pair, which are not resampled.
+        extremes: the ratios of the worst and the best possible pair.
+        without_pair: sums over entries without a pair, which are not resampled.
     """
     tail = (1 - level) / 2
     all_weights = _bootstrap_weights(len(size))
     weights = all_weights[:, :-1]
-    certain_value, certain_size = certain
-    values = weights @ value + certain_value
-    sizes = weights @ size + certain_size
+    fixed_value, fixed_size = without_pair
+    values = weights @ value + fixed_value
+    sizes = weights @ size + fixed_size
     if np.quantile(sizes, tail) <= 0:
         return None
     # Up to ``tail`` of the resamples may still have a size of 0 or below.
     sizes = np.maximum(sizes, 1e-9 * size.sum())
-    ratio = (value.sum() + certain_value) / (size.sum() + certain_size)
+    ratio = (value.sum() + fixed_value) / (size.sum() + fixed_size)
     sampled = np.quantile(values / sizes, [tail, 1 - tail])
     widening = _widening(size, level)
     low, high = ratio + widening * (sampled - ratio)
@@ -266,7 +268,7 @@ def over_pairs(
     # The additional pair has the average size.
     more_size = all_weights[:, -1] * size.mean()
     sizes = sizes + more_size
-    worst, best = ends
+    worst, best = extremes
     with_worst = (values + worst * more_size) / sizes
     with_best = (values + best * more_size) / sizes
     low = min(low, np.quantile(with_worst, 2 * tail))
@@ -277,11 +279,11 @@ def over_pairs(
 def variance_from_end(value: float, end: float, pairs: int) -> Variance:
     """Return the variance that an end of ``over_pairs`` implies (Zou and Donner 2008)."""
     degrees = pairs - 1
-    standard_error = (end - value) / student(degrees, LEVEL)
+    standard_error = (end - value) / t_quantile(degrees, LEVEL)
     return Variance(standard_error**2, degrees)
 
 
-def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
+def _variances(cells: Cells, extremes: tuple[float, float]) -> tuple[Variance, Variance]:
     """Return the variances of the mean that the lower and the upper end of its interval have, over
     images and pairs.
     """
@@ -293,8 +295,8 @@ def _variances(cells: Cells, ends: tuple[float, float]) -> tuple[Variance, Varia
     value = np.bincount(pair, weights=cells.value[has_pair])
     size = np.bincount(pair, weights=cells.weight[has_pair])
     no_pair = ~has_pair
-    certain = (cells.value[no_pair].sum(), cells.weight[no_pair].sum())
-    interval = over_pairs(value, size, ends, certain=certain)
+    without_pair = (cells.value[no_pair].sum(), cells.weight[no_pair].sum())
+    interval = over_pairs(value, size, extremes, without_pair=without_pair)
     assert interval is not None  # weights are above 0
     low, high = interval
     lower = variance_from_end(cells.mean, low, len(size)) + images
@@ -326,7 +328,7 @@ def estimate_difference(
     value: float,
     terms: Sequence[Cells],
     judges: np.ndarray | None = None,
-    ends: tuple[float, float] = (0.0, 1.0),
+    extremes: tuple[float, float] = (0.0, 1.0),
 ) -> Difference:
     """Return a difference with its interval over images, pairs and judges; without it, if there are
     too few pairs.
@@ -335,13 +337,13 @@ def estimate_difference(
         terms: the cells of the differences of the same entries, or those of the minuend and of the
             subtrahend, which are independent.
         judges: (J,) its value by each judge; None for one judge.
-        ends: the worst and the best that a pair can be in each of the terms.
+        extremes: the worst and the best that a pair can be in each of the terms.
     """
-    if min(cells.clusters for cells in terms) < 2:
+    if min(cells.fewest_units for cells in terms) < 2:
         return Difference(value, None, None, None)
     lower = upper = judge_variance(judges)
     for number, cells in enumerate(terms):
-        term_lower, term_upper = _variances(cells, ends)
+        term_lower, term_upper = _variances(cells, extremes)
         # The difference is low where the subtrahend is high.
         if number == 1:
             term_lower, term_upper = term_upper, term_lower
@@ -361,14 +363,14 @@ def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
         judges: (J,) its value by each judge; None for one judge.
     """
     value = cells.mean
-    if cells.clusters < 2:
+    if cells.fewest_units < 2:
         return Estimate(value, None, None)
     by_judges = judge_variance(judges)
-    if not cells.pairs:
-        return fraction(value, image_variance(cells) + by_judges, cells.images)
+    if not cells.n_pairs:
+        return jeffreys(value, image_variance(cells) + by_judges, cells.n_images)
     # All pairs are equal, so their variance would be 0, and the interval without length.
     if value in (0, 1):
-        return exact(value, cells.pairs)
+        return clopper_pearson(value, cells.n_pairs)
     lower, upper = _variances(cells, (0.0, 1.0))
     low = max(0.0, value - (lower + by_judges).half_width())
     high = min(1.0, value + (upper + by_judges).half_width())
@@ -377,28 +379,28 @@ def estimate(cells: Cells, judges: np.ndarray | None = None) -> Estimate:
 
 def estimate_within(cells: Cells) -> Estimate:
     """Return a fraction with its interval for these pairs, over images alone."""
-    if cells.images < 2:
+    if cells.n_images < 2:
         return Estimate(cells.mean, None, None)
-    return fraction(cells.mean, variance_within(cells), cells.images)
+    return jeffreys(cells.mean, variance_within(cells), cells.n_images)
 
 
 def variance_within(cells: Cells) -> Variance:
     """Return the variance of the mean over images, for these pairs."""
-    return Variance(_sum_squares(within_pair_residuals(cells)), cells.images - 1)
+    return Variance(_sum_squares(within_pair_residuals(cells)), cells.n_images - 1)
 
 
-def fraction(value: float, variance: Variance, images: int) -> Estimate:
+def jeffreys(value: float, variance: Variance, n_images: int) -> Estimate:
     """Return a fraction with the interval of Jeffreys; of 0 or 1 that of Clopper and Pearson, with
     as many trials as images.
     """
     from scipy import special  # slow to import
 
     if variance.value == 0 or value in (0, 1):
-        return exact(value, images)
+        return clopper_pearson(value, n_images)
     # As many trials as a binomial of this variance has (Franco et al. 2019), and fewer for few
     # degrees of freedom (Korn and Graubard 1998).
     normal = special.ndtri((1 + LEVEL) / 2)
-    fewer = (normal / student(variance.degrees, LEVEL)) ** 2
+    fewer = (normal / t_quantile(variance.degrees, LEVEL)) ** 2
     trials = value * (1 - value) / variance.value * fewer
     # The posterior of Jeffreys' prior, Beta(hits + 1/2, misses + 1/2).
     hits = value * trials + 0.5

@@ -39,7 +39,7 @@ class TwoIntervals:
         return str(Estimate(self.value, self.new_pairs_low, self.new_pairs_high))
 
 
-ENDS = ("same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high")
+INTERVAL_COLUMNS = ("same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def compare_scores(
         ends = ends or (0.0, 1.0)
     new_pairs = crossed.estimate_difference(value, terms, by_judge, ends)
     same_pairs = Estimate(value, None, None)
-    if min(cells.images for cells in terms) >= 2:
+    if min(cells.n_images for cells in terms) >= 2:
         no_variance = crossed.judge_variance(None)
         variance = sum((crossed.variance_within(cells) for cells in terms), no_variance)
         same_pairs = crossed.difference(value, variance)

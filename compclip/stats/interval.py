@@ -2,7 +2,7 @@
 
 A score is a mean over entries, weighted if entries are balanced. Entries of an image are resampled
 together, with unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0
-or 1 has an exact interval.
+or 1 has the exact interval of Clopper and Pearson.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Estimate:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def exact(value: float, trials: int) -> Estimate:
+def clopper_pearson(value: float, trials: int) -> Estimate:
     """Return a fraction with the interval of Clopper and Pearson (1934)."""
     from scipy import stats  # slow to import, and seldom needed
 
@@ -70,7 +70,7 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
     return result
 
 
-def mean(
+def bootstrap_mean(
     images: np.ndarray,
     values: np.ndarray,
     weights: np.ndarray,
@@ -96,7 +96,7 @@ def mean(
     return Estimate(value, float(low), float(high))
 
 
-def fraction(
+def bootstrap_fraction(
     images: np.ndarray,
     hits: np.ndarray,
     weights: np.ndarray,
@@ -106,14 +106,14 @@ def fraction(
     """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its
     interval.
 
-    If all are 1 or all are 0, all resamples are equal; the interval is then exact, with as many
-    trials as images.
+    If all are 1 or all are 0, all resamples are equal; the interval is then that of Clopper and
+    Pearson, with as many trials as images.
     """
     hits = np.asarray(hits, np.float64)
-    counts = weights > 0
-    counted = hits[counts]
+    is_counted = weights > 0
+    counted = hits[is_counted]
     value = counted[0]
     if value not in (0, 1) or (counted != value).any():
-        return mean(images, hits, weights, resamples, generator)
-    trials = len(np.unique(np.asarray(images)[counts]))
-    return exact(float(value), trials)
+        return bootstrap_mean(images, hits, weights, resamples, generator)
+    trials = len(np.unique(np.asarray(images)[is_counted]))
+    return clopper_pearson(float(value), trials)

@@ -146,7 +146,7 @@ def test_the_curve_recovers_a_known_law(pairs: list[str]) -> None:
     images = {pair: [12, 40, 120][number % 3] for number, pair in enumerate(seen)}
     tables = [pd.DataFrame({"split": SEEN, "pair": np.repeat(seen, 60)})]
     tables += [pd.DataFrame({"split": "test_unseen", "pair": np.repeat(pairs, 150)})]
-    prompts = pd.concat(tables, ignore_index=True).assign(matched=True, counts=True)
+    prompts = pd.concat(tables, ignore_index=True).assign(matched=True, eligible=True)
     prompts["cluster"] = prompts.index.astype(str)
     everything = np.ones(len(prompts), bool)
     scale = Scale(prompts, choices_of(prompts, everything, 1), choices_of(prompts, ~everything, 2))
@@ -175,7 +175,7 @@ def command(tmp_path: Path) -> doses.Doses:
 
 
 def fraction(value: float, low: float, high: float) -> doses.Fraction:
-    return doses.Fraction(value, low, high, prompts=10, pairs=2)
+    return doses.Fraction(value, low, high, n_prompts=10, n_pairs=2)
 
 
 def test_figure_numbers_and_table_are_written(command: doses.Doses) -> None:

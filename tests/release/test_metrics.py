@@ -11,7 +11,7 @@ from PIL import Image
 from compclip.core.errors import UserError
 from compclip.metrics import AdjectiveAccuracy, ReleaseMetric, RPrecision
 from compclip.release.open_release import Release
-from compclip.stats.estimates import ENDS
+from compclip.stats.estimates import INTERVAL_COLUMNS
 from tests.project import COMPOSITION
 
 
@@ -50,7 +50,7 @@ def test_all_images_give_the_value_of_the_table(
     expected = rows[rows["prompts"] == prompts].iloc[0]
     assert float(metric.compute()) == pytest.approx(expected["value"], abs=1e-5)
     estimate = metric.estimate()
-    for end in ENDS:
+    for end in INTERVAL_COLUMNS:
         assert getattr(estimate, end) == pytest.approx(expected[end], abs=1e-5, nan_ok=True)
 
 

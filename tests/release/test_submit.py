@@ -16,7 +16,7 @@ from compclip.core.tables import MEASUREMENTS
 from compclip.release.open_release import Release
 from compclip.release.submission import look, read_submission
 from compclip.report.measures import MEASURES
-from compclip.stats.estimates import ENDS
+from compclip.stats.estimates import INTERVAL_COLUMNS
 from tests.project import COMPOSITION
 from tests.release.conftest import refused, submit_images
 
@@ -50,7 +50,7 @@ def test_figures_are_those_of_the_table(submitted: Path, table: pd.DataFrame) ->
     table, own = (of[~of["measure"].isin(estimates)] for of in (table, rows(submitted)))
     joined = table.merge(own, on=place, how="outer", suffixes=("", "_submitted"), indicator=True)
     assert (joined["_merge"] == "both").all()
-    for name in ("value", *ENDS, "n", "se_pairs"):
+    for name in ("value", *INTERVAL_COLUMNS, "n", "se_pairs"):
         submitted_values = joined[f"{name}_submitted"].astype("float64")
         pd.testing.assert_series_equal(
             submitted_values, joined[name].astype("float64"), check_names=False

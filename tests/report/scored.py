@@ -8,7 +8,7 @@ import pandas as pd
 from compclip.core.artifacts.parquet import empty_table
 from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.report.composed import Anchors
-from compclip.report.make_table import Composition, Tables, make_table
+from compclip.report.make_table import CompositionResults, Tables, make_table
 from compclip.report.scored import Scored
 
 ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white", "wide", "yellow"]
@@ -42,7 +42,7 @@ def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
     kind = "unseen" if split == "test_unseen" else "seen"
     rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
     rows["caption_id"], rows["draw"], rows["cluster"] = np.tile([0, 1], images), 0, rows["image_id"]
-    rows["counts"] = True
+    rows["eligible"] = True
     names = PAIRS[split == "test_seen"]
     rows["pair"] = [names[n] for n in rng.integers(0, pairs, 2 * images)]
     return rows
@@ -109,6 +109,7 @@ def scores(
                 "seed": 0,
                 "candidates": 100,
                 "class_rule": "other class",
+                "chunking": "even",
             }
             found.append(Scored(about, summary, mean, tuple(by_judge)))
             if split == "test_seen":
@@ -127,7 +128,7 @@ def mixed(
     """Return the scores of a generator that is faithful with this chance on held-out prompts, or
     pairs.
     """
-    of = {(score.generator, score.split): score for score in found if score.main}
+    of = {(score.generator, score.split): score for score in found if score.is_main}
     result = []
     for split in TESTS:
         faithful, memorizer = (of[which, split] for which in ("faithful", "memorizer"))
@@ -152,5 +153,5 @@ def mixed(
 
 def tables_of(found: list[Scored], anchors: Anchors = ANCHORS) -> Tables:
     """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
-    composition = Composition(found, empty_table(DIVERGENCE), fids={}, variants={})
-    return make_table([composition], anchors, list(SKILLS), 2)
+    composition = CompositionResults(found, empty_table(DIVERGENCE), fids={}, variants={})
+    return make_table([composition], anchors=anchors, controls=list(SKILLS), chunks=2)

@@ -16,7 +16,12 @@ from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, HELD_OUT, MEASUREMENTS, ORACLE, SCORES, TESTS
 from compclip.report import summary, verdicts
-from compclip.report.make_table import Composition, as_csv, measurements, with_decimals
+from compclip.report.make_table import (
+    CompositionResults,
+    as_csv,
+    rows_of_composition,
+    with_decimals,
+)
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import main_rows, pivot, select_measure
 from compclip.report.summary import Line, TableCell, View
@@ -47,7 +52,7 @@ def copied(results: Path, tmp_path: Path) -> Path:
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
-    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10} | more
+    params = RUN | {"results": results, "oracle_generators": list(GENERATORS), "chunks": 10} | more
     captions = {"captions": results / DATASET / "captions.parquet"}
     make_table.main(
         job(captions, {name: results / file for name, file in OUTPUTS.items()}, **params)
@@ -104,7 +109,7 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
                 ):
                     counts = [len(rows), rows["image_id"].nunique(), rows["pair"].nunique()]
                     assert [of[name][key] for key in ("n", "images", "pairs")] == counts
-                    expected = rows[MEASURES[name].entries].mean()
+                    expected = rows[MEASURES[name].column].mean()
                     assert of[name]["value"] == pytest.approx(expected, abs=1e-6)
                 mean = of["r_precision_sampled"]["value"]
                 assert mean == pytest.approx(entries["hit"].mean(), abs=0.05), (
@@ -197,8 +202,10 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
         "test_unseen": {"ceiling": 0.75},
         "test_swapped": {"ceiling": None},
     }
-    composition = Composition(scored.scores(), empty_table(DIVERGENCE), fids={}, variants=counts)
-    rows = measurements(composition, None, 10)
+    composition = CompositionResults(
+        scored.scores(), empty_table(DIVERGENCE), fids={}, variants=counts
+    )
+    rows = rows_of_composition(composition, None, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
     of = select_measure(table, "adjective_accuracy_ceiling")
     assert dict(zip(of["split"], of["value"], strict=True)) == {

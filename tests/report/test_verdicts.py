@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.core.tables import HELD_OUT
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS
 from compclip.report import by_pair, comparisons
-from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.scored import Scored
 from compclip.report.summary import missing_lines
 from compclip.report.verdicts import (
@@ -24,7 +23,7 @@ from compclip.report.verdicts import (
     verdicts,
 )
 from compclip.stats.composed import LEAST_DRAWN
-from compclip.stats.estimates import ENDS
+from compclip.stats.estimates import INTERVAL_COLUMNS
 from compclip.stats.paired import holm
 from tests.report.scored import ANCHORS, SKILLS, mixed, scores, tables_of
 
@@ -53,11 +52,13 @@ def test_anchors_have_fixed_values_and_skills_are_consistent(
     made: tuple[pd.DataFrame, ...],
 ) -> None:
     table = made[0].set_index(["measure", "generator", "split"])
-    for split in (*HELDOUT_SPLITS, HELD_OUT):
+    for split in (*HELD_OUT_SPLITS, HELD_OUT):
         for name, value in (("faithful", 1), ("memorizer", 0)):
             for measure in ("composes", "draws_held_out_pairs"):
                 row = table.loc[(measure, name, split)]
-                assert row["value"] == value and row[[*ENDS]].isna().all(), "known by definition"
+                assert row["value"] == value and row[[*INTERVAL_COLUMNS]].isna().all(), (
+                    "known by definition"
+                )
     for name in ("composer", "photographs"):
         seen = table.loc[("draws_seen_pairs", name, "test_seen")]
         composes, drawn = (
@@ -207,7 +208,7 @@ def test_no_verdict_by_failing_judges_and_the_primary_comparisons(
 
 def test_without_anchors_there_is_no_estimate() -> None:
     for reference in (None, "unknown"):
-        anchors = dict.fromkeys(("test_seen", *HELDOUT_SPLITS), (reference, "memorizer"))
+        anchors = dict.fromkeys(("test_seen", *HELD_OUT_SPLITS), (reference, "memorizer"))
         table = tables_of(scores(images=20), anchors)[0]
         assert not verdicts(table, anchors, None) and "composes" not in set(table["measure"])
         assert none_line(anchors).startswith(
@@ -229,9 +230,9 @@ def test_swaps_that_are_not_exclusive_do_not_count() -> None:
     found = [*scores(), *mixed(scores(), "mixed", 0.5, seed=1)]
     drawn = np.random.default_rng(1).random(len(found[-1].entries)) < 0.5  # as ``mixed`` draws
     values = {}
-    for name, counts in (("all", True), ("exclusive", ~drawn)):
+    for name, eligible in (("all", True), ("exclusive", ~drawn)):
         marked = [
-            replace(of, entries=of.entries.assign(counts=counts))
+            replace(of, entries=of.entries.assign(eligible=eligible))
             if of.split == "test_swapped"
             else of
             for of in found
@@ -261,7 +262,7 @@ def drawn_again(score: Scored) -> Scored:
 
 def test_further_draws_of_matched_prompts_say_what_is_drawn_of_seen_pairs() -> None:
     found = scores()
-    again = [drawn_again(of) if of.matched else of for of in found]
+    again = [drawn_again(of) if of.is_matched else of for of in found]
     one, two = (
         tables_of(of)[0]
         .set_index(["measure", "generator", "split", "judge_seed", "prompts"])

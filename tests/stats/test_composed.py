@@ -63,7 +63,7 @@ class World:
                 )
             )
             rows[-1]["cluster"] = split + rows[-1]["cluster"].astype(str)
-        self.prompts = pd.concat(rows, ignore_index=True).assign(matched=True, counts=True)
+        self.prompts = pd.concat(rows, ignore_index=True).assign(matched=True, eligible=True)
         self.recognized = dict(zip(pairs, rng.uniform(0.6, 0.9, len(pairs)), strict=True))
         self.held_out = (self.prompts["split"] != "test_seen").to_numpy()
 
@@ -102,7 +102,7 @@ def scale(world: World) -> Scale:
 
 def composes(scale: Scale, choices: JudgeChoices) -> Fraction:
     skills = scale.skills(choices)
-    assert skills.why is None
+    assert skills.no_verdict_reason is None
     return skills.composes[HELD_OUT]
 
 
@@ -124,7 +124,7 @@ def test_mixtures_are_estimated_in_every_style(
     rng = np.random.default_rng(3)
     draws = {key: rng.random() < fraction for key in sorted(set(keys))}
     shows = ~world.held_out | keys.map(draws).to_numpy()
-    truth = shows[scale.recognized()[HELD_OUT]].mean()
+    truth = shows[scale.recognized_held_out_by_split()[HELD_OUT]].mean()
     found = composes(scale, world.choices(shows, style))
     assert min(1, found.value) == pytest.approx(truth, abs=0.1)
     assert found.same_pairs_low is not None and found.same_pairs_high is not None
@@ -139,17 +139,20 @@ def test_a_generator_that_draws_fewer_of_all_pairs_composes_as_much(
     """
     shows = np.random.default_rng(5).random(len(world.prompts)) < 0.5
     skills = scale.skills(world.choices(shows))
-    assert skills.seen is not None and skills.seen.value == pytest.approx(0.5, abs=0.05)
+    assert skills.draws_seen is not None and skills.draws_seen.value == pytest.approx(0.5, abs=0.05)
     assert skills.composes[HELD_OUT].value == pytest.approx(1, abs=0.12)
-    product = skills.seen.value * skills.composes[HELD_OUT].value
-    assert skills.held_out[HELD_OUT].value == pytest.approx(product)
+    product = skills.draws_seen.value * skills.composes[HELD_OUT].value
+    assert skills.draws_held_out[HELD_OUT].value == pytest.approx(product)
 
 
 def test_a_generator_that_draws_no_seen_pair_has_no_estimate(world: World, scale: Scale) -> None:
     skills = scale.skills(world.choices(np.zeros(len(world.prompts), bool)))
-    assert skills.seen is not None and skills.seen.same_pairs_low is not None
-    assert skills.seen.same_pairs_low <= LEAST_DRAWN
-    assert not skills.composes and skills.why == "it cannot draw seen pairs well enough to tell"
+    assert skills.draws_seen is not None and skills.draws_seen.same_pairs_low is not None
+    assert skills.draws_seen.same_pairs_low <= LEAST_DRAWN
+    assert (
+        not skills.composes
+        and skills.no_verdict_reason == "it cannot draw seen pairs well enough to tell"
+    )
 
 
 def test_pairs_that_judges_do_not_recognize_do_not_count(world: World) -> None:
@@ -161,7 +164,7 @@ def test_pairs_that_judges_do_not_recognize_do_not_count(world: World) -> None:
         other.recognized[pair] = 0.1
     scale = other.scale()
     unrecognized = other.prompts["pair"].map(other.recognized) < 0.5
-    assert not (scale.recognized()[HELD_OUT] & unrecognized).any()
+    assert not (scale.recognized_held_out_by_split()[HELD_OUT] & unrecognized).any()
     other.recognized = {
         pair: max(0.95 * (chance < 0.5), chance) for pair, chance in other.recognized.items()
     }
@@ -175,14 +178,17 @@ def test_too_few_recognized_pairs_give_no_verdict() -> None:
     for pair in set(other.prompts["pair"][other.held_out]) - set(kept):
         other.recognized[pair] = 0.1
     skills = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
-    assert skills.why is not None
-    assert skills.why.startswith(
+    assert skills.no_verdict_reason is not None
+    assert skills.no_verdict_reason.startswith(
         f"the judges recognize too few held-out pairs: {LEAST_PAIRS - 1} of 16, "
     )
     for pair in other.recognized:
         other.recognized[pair] = 0.1
     none = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
-    assert none.why == "the judges recognize no matched seen pair" and none.seen is None
+    assert (
+        none.no_verdict_reason == "the judges recognize no matched seen pair"
+        and none.draws_seen is None
+    )
 
 
 def test_missing_images_count_as_wrong(world: World, scale: Scale) -> None:
@@ -199,8 +205,8 @@ def test_excluded_prompts_do_not_count(world: World) -> None:
     excluded = world.prompts["pair"].isin(held_out)
     n = len(world.prompts)
     anchors = world.choices(np.ones(n, bool)), world.choices(np.zeros(n, bool))
-    scale = Scale(world.prompts.assign(counts=~excluded), *anchors, resamples=20)
-    assert not (scale.recognized()[HELD_OUT] & excluded.to_numpy()).any()
+    scale = Scale(world.prompts.assign(eligible=~excluded), *anchors, resamples=20)
+    assert not (scale.recognized_held_out_by_split()[HELD_OUT] & excluded.to_numpy()).any()
     skills = scale.skills(anchors[0])
     assert not set(skills.by_pair["pair"]) & set(held_out)
 
@@ -221,10 +227,10 @@ def test_by_pair_and_splits_add_up(world: World, scale: Scale) -> None:
     skills: Skills = scale.skills(world.choices(np.ones(len(world.prompts), bool)))
     assert list(skills.composes) == ["test_unseen", HELD_OUT]
     of_split = skills.by_pair[skills.by_pair["split"] == "test_unseen"]
-    mean = np.average(of_split["drawn"], weights=of_split["prompts"])
+    mean = np.average(of_split["composes"], weights=of_split["prompts"])
     assert mean == pytest.approx(skills.composes["test_unseen"].value)
-    assert of_split["prompts"].sum() == skills.composes["test_unseen"].prompts
-    assert skills.composes[HELD_OUT].pairs == len(of_split)
+    assert of_split["prompts"].sum() == skills.composes["test_unseen"].n_prompts
+    assert skills.composes[HELD_OUT].n_pairs == len(of_split)
 
 
 @pytest.mark.parametrize("by", ["pair", "adjective", "noun"])
@@ -233,7 +239,12 @@ def test_intervals_for_new_pairs_cover_failures_by_pair_adjective_and_noun(
     scale: Scale, by: str, chance: float
 ) -> None:
     """Of 16 pairs of these adjectives and nouns; standard error 2 points."""
-    known = np.bincount(scale.pair[scale.recognized()[HELD_OUT]], minlength=len(scale.pairs)) > 0
+    known = (
+        np.bincount(
+            scale.pair[scale.recognized_held_out_by_split()[HELD_OUT]], minlength=len(scale.pairs)
+        )
+        > 0
+    )
     group = {"pair": np.arange(len(scale.pairs)), "adjective": scale.adjective, "noun": scale.noun}[
         by
     ][known]
@@ -265,7 +276,7 @@ def test_intervals_cover_over_worlds() -> None:
         assert found.same_pairs_low is not None and found.same_pairs_high is not None
         covered += (
             found.same_pairs_low
-            <= shows[scale.recognized()[HELD_OUT]].mean()
+            <= shows[scale.recognized_held_out_by_split()[HELD_OUT]].mean()
             <= found.same_pairs_high
         )
     assert covered >= 35
@@ -317,7 +328,9 @@ def test_newton_finds_the_posterior_mode() -> None:
 
     expected = minimize(loss, np.zeros(4), method="BFGS").x
     regression = _Regression(rates, weights, design, offset)
-    assert _fit(regression, spread, zero, zero, 25)[0] == pytest.approx(expected, abs=1e-4)
+    assert _fit(regression, spread, prior_means=zero, start=zero, steps=25)[0] == pytest.approx(
+        expected, abs=1e-4
+    )
 
 
 def test_new_pairs_use_the_same_bound_as_scores() -> None:

@@ -137,7 +137,7 @@ def test_pairs_that_were_sampled_are_resampled() -> None:
     assert crossed.over_pairs(value[::-1], size[::-1], (0.0, 1.0)) == pytest.approx(found, abs=0.02)
     assert crossed.over_pairs(value, np.where(size > 4, size, -size), (0.0, 1.0)) is None
     # Entries without a pair are not resampled: with many of them the interval is narrow.
-    low, high = crossed.over_pairs(value, size, (0.0, 1.0), certain=(500.0, 1000.0))
+    low, high = crossed.over_pairs(value, size, (0.0, 1.0), without_pair=(500.0, 1000.0))
     assert 0.4 < low < 0.5 < high < 0.55
 
 
@@ -164,7 +164,7 @@ def test_images_are_resampled_within_pairs() -> None:
     image, values = np.repeat(np.arange(200), 2), rng.random(400)
     cells = crossed.make_cells(image, np.full(400, None), values, np.ones(400))
     means = values.reshape(200, 2).mean(axis=1)
-    assert cells.clusters == 200 and crossed.components(cells, None).pairs == 0
+    assert cells.fewest_units == 200 and crossed.components(cells, None).pairs == 0
     assert crossed.image_variance(cells).value == pytest.approx(means.var(ddof=1) / 200)
 
 

@@ -26,7 +26,7 @@ def clustered(images: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray, 
 
 def test_images_are_resampled_whole_against_a_loop() -> None:
     names, values, weights = clustered()
-    ours = interval.mean(names, values, weights, 5000, rng())
+    ours = interval.bootstrap_mean(names, values, weights, 5000, rng())
     unique = np.unique(names)
     generator = rng(9)
     means = []
@@ -38,7 +38,7 @@ def test_images_are_resampled_whole_against_a_loop() -> None:
     assert ours.value == pytest.approx(np.average(values, weights=weights))
     assert (ours.low, ours.high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.008)
     # Entries alone would pretend to know much more.
-    by_entry = interval.mean(np.arange(len(values)), values, weights, 5000, rng())
+    by_entry = interval.bootstrap_mean(np.arange(len(values)), values, weights, 5000, rng())
     assert ours.high - ours.low > 1.5 * (by_entry.high - by_entry.low)
 
 
@@ -51,28 +51,30 @@ def test_all_or_none_is_not_certain_and_blocks_change_nothing(
     images = np.repeat([f"i{k}" for k in range(20)], 3)
     ones = np.ones(60)
     end = 0.025 ** (1 / 20)
-    assert interval.fraction(images, ones, ones, 100, rng()) == interval.Estimate(
+    assert interval.bootstrap_fraction(images, ones, ones, 100, rng()) == interval.Estimate(
         1, pytest.approx(end), 1
     )
-    assert interval.fraction(images, 0 * ones, ones, 100, rng()) == interval.Estimate(
+    assert interval.bootstrap_fraction(images, 0 * ones, ones, 100, rng()) == interval.Estimate(
         0, 0, pytest.approx(1 - end)
     )
     # An image of weight 0 is no trial, and its misses do not count.
     weights = np.where(images == "i0", 0.0, 0.4)
     hits = np.where(images == "i0", 0.0, 1.0)
-    assert interval.fraction(images, hits, weights, 100, rng()).low == pytest.approx(
+    assert interval.bootstrap_fraction(images, hits, weights, 100, rng()).low == pytest.approx(
         0.025 ** (1 / 19)
     )
     # Chances that are no certainties are resampled as ever.
     for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
-        assert interval.fraction(images, values, ones, 100, rng()) == interval.mean(
+        assert interval.bootstrap_fraction(
             images, values, ones, 100, rng()
-        )
+        ) == interval.bootstrap_mean(images, values, ones, 100, rng())
     names, values, weights = clustered()
-    whole = interval.mean(names, values, weights, 300, rng())
+    whole = interval.bootstrap_mean(names, values, weights, 300, rng())
     monkeypatch.setattr(interval, "INDICES", 333)
-    assert interval.mean(names, values, weights, 300, rng()) == whole
-    found = interval.mean(np.array(["a", "a"]), np.array([0.0, 1.0]), np.ones(2), 100, rng())
+    assert interval.bootstrap_mean(names, values, weights, 300, rng()) == whole
+    found = interval.bootstrap_mean(
+        np.array(["a", "a"]), np.array([0.0, 1.0]), np.ones(2), 100, rng()
+    )
     assert found == interval.Estimate(0.5, None, None)
 
 

@@ -9,21 +9,21 @@ import pandas as pd
 
 from compclip.core.artifacts.files import read_json, write_json, write_text
 from compclip.core.artifacts.heldout import matched_pairs, read_heldout
-from compclip.core.artifacts.parquet import read_frame, read_table, write_table
+from compclip.core.artifacts.parquet import read_table, write_table
 from compclip.core.settings.cli import show
-from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, ORACLE, RANKING
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, ORACLE, RANKING, SWAPPED
 from compclip.divergence.results import read_divergences
 from compclip.report.make_table import (
-    Composition,
+    CompositionResults,
     Tables,
     as_csv,
+    dvc_metrics,
     make_table,
-    metrics,
     paper_table,
 )
 from compclip.report.rows import select_composition
 from compclip.report.scored import Scored, all_scores, read_score_folder, scores_of
-from compclip.report.summary import latex, table_markdown
+from compclip.report.summary import table_latex, table_markdown
 from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
@@ -38,7 +38,8 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
         classes: the class (species) of each image, which intervals resample as one.
     """
     # Only swaps to an adjective that excludes the original one count in what is composed.
-    swapped = read_frame(layout.folder / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
+    swapped_file = layout.folder / "swapped.parquet"
+    swapped = read_table(swapped_file, SWAPPED, columns=[*CAPTION_KEY, "exclusive"])
     ranking = read_table(layout.folder / "ranking.parquet", RANKING)
     matched = matched_pairs(ranking, read_heldout(layout.folder / "heldout.json"))
 
@@ -48,13 +49,13 @@ def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator
 
     for generator in params.generators:
         by_judge = {judge: read_scores(generator, judge) for judge in params.judges}
-        oracle = read_scores(generator, ORACLE) if generator in params.oracle else []
+        oracle = read_scores(generator, ORACLE) if generator in params.oracle_generators else []
         yield from all_scores(by_judge, oracle)
 
 
-def read_composition(layout: Layout, params: Any, classes: pd.Series) -> Composition:
+def read_composition(layout: Layout, params: Any, classes: pd.Series) -> CompositionResults:
     """Read all that the rows of a composition are computed from."""
-    return Composition(
+    return CompositionResults(
         scores=[*read_all_scores(layout, params, classes)],
         divergence=read_divergences(layout.folder),
         fids=read_fids(layout, params),
@@ -78,8 +79,10 @@ def main(job: Job) -> None:
     compositions = layouts(job)
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
     # Read when their rows are made, so that one composition's entries are in memory at a time.
-    measurements = (read_composition(layout, params, classes) for layout in compositions)
-    tables = make_table(measurements, params.anchors, params.controls, params.chunks)
+    results = (read_composition(layout, params, classes) for layout in compositions)
+    tables = make_table(
+        results, anchors=params.anchors, controls=params.controls, chunks=params.chunks
+    )
     write_rows(tables, job.output)
     summaries = {}
     main_scores = {}
@@ -87,9 +90,9 @@ def main(job: Job) -> None:
         scores = select_composition(tables.scores, layout.dataset, layout.composition)
         comparisons = select_composition(tables.comparisons, layout.dataset, layout.composition)
         summaries[layout.composition] = read_summary(layout, scores, comparisons, params)
-        main_scores[layout.composition] = metrics(scores)
+        main_scores[layout.composition] = dvc_metrics(scores)
     write_json({params.dataset: main_scores}, job.output.metrics)
-    write_text(latex(summaries.values()), job.output.tex)
+    write_text(table_latex(summaries.values()), job.output.tex)
     text = table_markdown(params.dataset, summaries)
     write_text(text, job.output.md)
     show(text)

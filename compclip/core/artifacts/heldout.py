@@ -35,8 +35,8 @@ def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
     """Return the seen pairs of a ``tables.RANKING`` with percentiles from the lowest to the highest
     of held-out pairs.
 
-    A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same
-    frequency.
+    A judge recognizes frequent pairs better, so seen pairs are compared with held-out ones of the
+    same frequency. They match by frequency alone, not by adjective or noun.
     """
     names = pair_names(ranking)
     is_held_out = names.isin(list(heldout))
