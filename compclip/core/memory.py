@@ -10,9 +10,9 @@ KEPT = 2**30  # bytes
 def keep_freed_memory() -> None:
     """Let glibc's malloc keep up to 1 GiB of freed memory, and so serve large blocks again.
 
-    By default it returns blocks of more than 32 MiB at once, and the kernel clears new pages for the
-    next large array: a fifth of the time of a training, a sixth of that of a divergence. It changes
-    no result.
+    By default it returns blocks of more than 32 MiB at once, and the kernel clears new pages for
+    the next large array: a fifth of the time of a training, a sixth of that of a divergence. It
+    changes no result.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):  # other C libraries than glibc have none

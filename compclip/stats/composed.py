@@ -741,8 +741,10 @@ class Scale:
             low, high = interval
             lows.append(low)
             highs.append(high)
-        # Fractions may be above 1, and their mean above the interval of fractions up to 1.
-        return max(0.0, min(lows)), max(*highs, float(weights @ fractions))
+        # Fractions may be below 0 or above 1, and so their mean may be outside of the interval, which
+        # is of fractions from 0 to 1.
+        mean = float(weights @ fractions)
+        return min(mean, max(0.0, min(lows))), max(mean, *highs)
 
 
 def _fraction(values: np.ndarray, *, n_prompts: int, n_pairs: int) -> Fraction:

@@ -344,3 +344,16 @@ def test_new_pairs_use_the_same_bound_as_scores() -> None:
     sizes = np.bincount(scale.noun, weights=weights)
     ends = crossed.over_pairs(sizes, sizes, (0.0, 1.0))
     assert ends is not None and low == pytest.approx(ends[0]) and high == 1
+
+
+@pytest.mark.parametrize("fraction", [-0.4, 1.6])
+def test_the_interval_for_new_pairs_contains_values_that_noise_puts_outside(
+    fraction: float,
+) -> None:
+    scale = World().scale(20)
+    known = np.ones(len(scale.pairs), bool)
+    weights = np.full(known.sum(), 1 / known.sum())
+    low, high = scale._over_new_pairs(np.full(known.sum(), fraction), weights, known)
+    assert low is not None and high is not None
+    mean = float(weights @ np.full(known.sum(), fraction))
+    assert low <= mean <= high
