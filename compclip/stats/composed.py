@@ -741,8 +741,8 @@ class Scale:
             low, high = interval
             lows.append(low)
             highs.append(high)
-        # Fractions may be below 0 or above 1, and so their mean may be outside of the interval, which
-        # is of fractions from 0 to 1.
+        # Fractions may be below 0 or above 1, and so their mean may be outside of the interval,
+        # which is of fractions from 0 to 1.
         mean = float(weights @ fractions)
         return min(mean, max(0.0, min(lows))), max(mean, *highs)
 
