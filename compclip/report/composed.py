@@ -176,7 +176,9 @@ def estimate_all(
 
 
 def _skills(composition_scale: CompositionScale, anchors: Anchors, generator: str) -> Skills | None:
-    """Return what a generator draws; None if it serves seen or held-out prompts alone."""
+    """Return what a generator draws; None if it serves seen or held-out prompts alone, unless it is
+    an anchor.
+    """
     scale = composition_scale.scale
     scores = composition_scale.scores_of(generator)
     fixed = _fixed(generator, anchors, scores)
@@ -203,7 +205,8 @@ def _simultaneous(skills: Mapping[str, Skills], controls: Collection[str]) -> di
             ranked[name] = skill
     if len(ranked) < 2:
         return {}
-    # A level at which all intervals cover their value at once, as often as a single one.
+    # A level at which all intervals of held-out pairs cover their value at once, as often as a
+    # single one. Those of single splits get the same level, and are not simultaneous.
     level = shared_level([skill.composes[HELD_OUT] for skill in ranked.values()])
     simultaneous = {}
     for name, skill in ranked.items():

@@ -110,7 +110,7 @@ class _ScoreValues:
             name: values_of(score, name) for name, measure in MEASURES.items() if measure.column
         }
         summary = score.summary
-        # The published protocol drops the remainder of equal chunks.
+        # ``published`` drops the remainder of equal chunks, ``even`` does not.
         chunking = summary["chunking"]
         self.chunk_means = list[float]()
         self.chunk_deviations = list[float]()
@@ -240,7 +240,8 @@ def _row_head(score: Scored, set_summary: Mapping[str, Any]) -> Row:
 
 def _estimate_rows(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
     """Yield the rows of what each generator draws of seen and of held-out pairs, and composes."""
-    # Reversed, so that a generator's first split wins: ``prompts`` differs by split.
+    # Reversed, so that a generator's first split wins: it states the config's split.prompts, and
+    # test_swapped does not.
     main_scores = {score.generator: score for score in reversed(scores) if score.is_main}
     estimates_by_suffix = {"": estimates.skills, "_together": estimates.simultaneous}
     for suffix, by_generator in estimates_by_suffix.items():

@@ -239,6 +239,7 @@ def score_images(
         first = same_images[0]
         embeddings = embed_images(first.entries["path"].tolist())
         choices = adjective_choices(first.options, embed_texts, embeddings, adjustment)
+        # Prompts without an image come last, and count as wrong.
         choices = with_failed(choices, first.failed, first.split, first.variants)
         for entry_set in same_images:
             scored[entry_set.name] = judge_set(rules, entry_set, embed_texts, embeddings, choices)

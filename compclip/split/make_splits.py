@@ -1,9 +1,10 @@
 """Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
-There are three ways. By default, test_unseen has the images with a held-out pair, also of the
-relations ``shared`` and ``disputed``, test_seen is drawn from the rest, and train is the remainder.
-A published division is used unchanged, and the audit reports its faults. For a division by
-divergence, the test images with a held-out pair are test_unseen, the others test_seen.
+There are three ways. By default, test_unseen has the images with a held-out pair, also one that
+nouns share (relation ``shared``) or whose readings differ (``disputed``), test_seen is drawn from
+the rest, and train is the remainder. A published division is used unchanged, and the audit reports
+its faults. For a division by divergence, the test images with a held-out pair are test_unseen, the
+others test_seen, unless train lacks one of their pairs.
 
 Images in which word order states a held-out pair that was not extracted are in no split, unless the
 split is published.
@@ -242,6 +243,7 @@ def drawn_splits(
     images = sorted(set(image_ids))
     pairs_of_ranked_words = image_pairs[image_pairs["of_ranked_words"]]
     with_heldout = heldout_of_images(image_pairs, heldout)
+    # Contested images, which are not among ``images``, may have one if a caller named them.
     unseen = set(with_heldout["image_id"]) & set(images)
     remedy = "rerun sample_heldout with these captions"
     require(unseen, where, "no image has a held-out pair", remedy)
@@ -302,6 +304,8 @@ def divided_splits(
     test = side_of.index[side_of == "test"]
     has_heldout = test.isin(heldout_of_images(image_pairs, heldout)["image_id"])
     unseen = test[has_heldout]
+    fault = "no test image of the division has a held-out pair"
+    require(len(unseen), seeding.location, fault, "rerun sample_heldout with this division")
     pairs_of_ranked_words = image_pairs[image_pairs["of_ranked_words"]]
     is_in_train = pairs_of_ranked_words["image_id"].isin(train)
     is_sure = ~pairs_of_ranked_words["disputed"]
@@ -374,6 +378,7 @@ def split_images(
         adjectives, nouns = lexicons.forms()
         reader = reader_of(heldout, adjectives, nouns, lexicons.compounds)
     images = read_images(captions, pairs, ranking, heldout, reader)
+    # Never with a published split, for which the rule has no such files.
     if rule.contested is not None:
         images = images._replace(contested=list(rule.contested))
     if rule.published:

@@ -187,7 +187,8 @@ class Skills:
     Splits are those of the prompts, and ``tables.HELD_OUT`` for all held-out prompts.
     """
 
-    draws_seen: Fraction | None  # None if no seen pair is recognized
+    # None if no matched seen pair, or no held-out pair, is recognized
+    draws_seen: Fraction | None
     draws_held_out: Mapping[str, Fraction] = field(default_factory=dict)
     composes: Mapping[str, Fraction] = field(default_factory=dict)
     # of each recognized pair; composes: the fraction x, relative to seen pairs
@@ -343,6 +344,7 @@ class _Model:
         pair_spread = self._pair_spread(data_rates, trials[0], _sigmoid(logits))
         # Images of one pair share its error, so that many of them tell little about effects: a
         # rate p of n images has the variance p(1 - p) dispersion / n + (p(1 - p) pair_spread)².
+        # p is the observed rate, so that only ``pair_spread`` comes from the first fit.
         variance = np.maximum(data_rates * (1 - data_rates), LEAST_VARIANCE)
         shared = trials * variance * pair_spread**2
         weights = trials / (self.dispersion + shared)
@@ -376,9 +378,12 @@ class _Model:
 
         n (rate - p)² / p(1 - p) has the expectation dispersion + n p(1 - p) spread².
         """
+        has_trials = trials > 0
+        # For example, if each noun of the seen prompts has one adjective, no choice is false.
+        if not has_trials.any():
+            return self.least_spread
         variance = expected * (1 - expected)
         squares = trials * (rates - expected) ** 2 / variance
-        has_trials = trials > 0
         excess = float((squares[has_trials] - self.dispersion).sum())
         spread_squared = excess / (trials * variance).sum()
         bounded = np.clip(spread_squared, self.least_spread**2, MOST_SPREAD**2)
@@ -413,8 +418,8 @@ class Scale:
         self.prompts = prompts
         self._number_pairs()
         cluster, cluster_names = pd.factorize(prompts["cluster"].astype(str), sort=True)
-        # One seed for all runs: intervals of several generators are of the same resamples, as
-        # ``shared_level`` needs.
+        # Drawn once for all generators, whose intervals are so of the same resamples, as
+        # ``shared_level`` needs; by a fixed seed, so that the run's seed changes no interval.
         exponential = rng(0, "composed").exponential(size=(resamples, len(cluster_names)))
         # (B, n): the data, and Bayesian bootstraps of the clusters
         self.weights = np.vstack([np.ones(n), exponential[:, cluster]])
@@ -435,6 +440,7 @@ class Scale:
         self.reference_logits = self._anchor_logits(reference, SENSITIVITY_PRIOR)
         self.usual_logits = self._anchor_logits(usual, FALSE_POSITIVE_PRIOR)
         false_choices, self.false_choice_trials = self._false_choices(reference.chosen)
+        # The trials only weigh these rates against the prior, so they are not limited here.
         false_choices = _shrunk(false_choices, self.false_choice_trials, FALSE_POSITIVE_PRIOR)
         self.false_choice_logits = _logit(false_choices)
 
@@ -485,7 +491,8 @@ class Scale:
         """Return how often a pair's adjective is chosen for images of seen prompts that ask for its
         noun with another adjective, and the number of these images, (B, K).
 
-        The number follows from the prompts alone, so it is the same for all generators.
+        The number follows from the prompts alone, so it is the same for all generators: a missing
+        image counts, as one for which no adjective is chosen.
         """
         seen_weights = self.weights[:, self.is_seen]
         pair_sizes = seen_weights @ self.pair_matrix[self.is_seen]
@@ -516,6 +523,7 @@ class Scale:
 
     def _anchor_logits(self, anchor: JudgeChoices, prior: RatePrior) -> np.ndarray:
         """Return the logits (B, K) of an anchor's rates."""
+        # Over all prompts: an anchor's images show what is known, also those that no score counts.
         rates, size = self._rates(anchor.mean_own_chance, np.ones(len(self.pair), bool))
         return _logit(_shrunk(rates, size, prior))
 
@@ -525,7 +533,8 @@ class Scale:
         # All seen prompts, also those of pairs that are not recognized: they share the style.
         rates, size = self._rates(own_chance, self.is_seen)
         dispersion = self._dispersion(own_chance, rates[0])
-        # One stream for both models, in this order: a published interval depends on it.
+        # One stream for both models, in this order: a published interval depends on it. It begins
+        # anew for each generator, whose interval must not depend on the others of the run.
         stream = rng(0, "composed", "errors")
         model = _Model(self.word_matrix, dispersion, SENSITIVITY_SPREAD, stream)
         sensitivity, sensitivity_with_error = model.predict(
@@ -544,6 +553,8 @@ class Scale:
     def _dispersion(self, own_chance: np.ndarray, rates: np.ndarray) -> float:
         """Return the variance of seen images around their pairs' rates (K,), relative to that of
         Bernoulli trials.
+
+        No degrees of freedom are subtracted for the rates, so pairs of few images make it smaller.
         """
         expected = rates[self.pair[self.is_seen]]
         errors = own_chance[self.is_seen] - expected
@@ -574,7 +585,8 @@ class Scale:
         overall = (weights * excess).sum(axis=1) / overall_evidence
         overall = np.clip(overall, *OVERALL_BOUNDS)
         pulled = excess + SHRINKAGE * overall[:, None]
-        # The least divisor is for pairs whose evidence is below 0; that it is a half is a choice.
+        # The least divisor is for pairs whose evidence is far below 0; that it is a half is a
+        # choice.
         divisor = np.maximum(evidence + SHRINKAGE, SHRINKAGE / 2)
         fractions = np.clip(pulled / divisor, *BOUNDS)
         fraction = (weights * fractions).sum(axis=1)
@@ -669,9 +681,12 @@ class Scale:
         splits = self.recognized_held_out_by_split(served)
         seen = self.draws_seen(generator)
         if seen is None or not splits:
+            # Then the table has this reason instead of values.
             kind = "matched seen" if seen is None else "held-out"
             return Skills(None, no_verdict_reason=f"the judges recognize no {kind} pair")
-        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
+        # Only values that are fixed by definition have no interval.
+        assert seen.same_pairs_low is not None
+        if seen.same_pairs_low <= LEAST_DRAWN:
             reason = "it cannot draw seen pairs well enough to tell"
             return Skills(seen, no_verdict_reason=reason)
         choice_rates = self.choice_rates(generator)
@@ -721,7 +736,7 @@ class Scale:
 
         A model may fail by pair, by adjective or by noun, so each of them is resampled in turn,
         together with one group that was not sampled, whose fraction may be 0 or 1
-        (``crossed.over_pairs``); the widest interval counts.
+        (``crossed.over_pairs``); the lowest and the highest end count.
 
         Args:
             fractions, weights: of the pairs that have prompts.
@@ -741,8 +756,8 @@ class Scale:
             low, high = interval
             lows.append(low)
             highs.append(high)
-        # Fractions may be below 0 or above 1, and so their mean may be outside of the interval,
-        # which is of fractions from 0 to 1.
+        # No model composes less than nothing, but one may draw held-out pairs better than seen
+        # ones, so only the low end is limited. Noise may put the mean outside of the interval.
         mean = float(weights @ fractions)
         return min(mean, max(0.0, min(lows))), max(mean, *highs)
 

@@ -357,3 +357,24 @@ def test_the_interval_for_new_pairs_contains_values_that_noise_puts_outside(
     assert low is not None and high is not None
     mean = float(weights @ np.full(known.sum(), fraction))
     assert low <= mean <= high
+
+
+def test_estimates_are_finite_if_no_choice_can_be_false(world: World) -> None:
+    """Each seen noun has one adjective, and held-out pairs have other nouns."""
+    words = world.prompts["pair"].str.partition("_")
+    is_seen_noun = words[2].isin(NOUNS[:3])
+    seen_adjective = words[~world.held_out].groupby(2)[0].first()
+    is_only_adjective = words[0] == words[2].map(seen_adjective)
+    rows = np.where(world.held_out, ~is_seen_noun, is_seen_noun & is_only_adjective)
+    n = len(world.prompts)
+
+    def choices(shows: bool, seed: int) -> JudgeChoices:
+        everything = world.choices(np.full(n, shows), seed=seed)
+        return JudgeChoices(everything.own_chance[rows], everything.chosen[rows])
+
+    prompts = world.prompts[rows].reset_index(drop=True)
+    scale = Scale(prompts, choices(True, 1), choices(False, 2), resamples=50)
+    assert not scale.false_choice_trials.any()
+    found = composes(scale, choices(True, 3))
+    assert found.value == pytest.approx(1, abs=0.15)
+    assert found.same_pairs_low is not None and np.isfinite(found.same_pairs_low)

@@ -67,7 +67,8 @@ def write_rows(tables: Tables, output: Any) -> None:
     """Write all rows, as data: scores, comparisons, what is composed by pair, the paper's table."""
     scores = tables.scores
     write_table(scores, output.scores, MEASUREMENTS)
-    # A CSV file has no metadata, so each row names the version of its columns.
+    # A CSV file has no metadata, so each row names the version of its columns; the other tables
+    # have no versions.
     write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
     write_text(as_csv(tables.comparisons), output.comparisons)
     write_text(as_csv(tables.pairs), output.pairs)
@@ -78,7 +79,7 @@ def main(job: Job) -> None:
     params = job.params
     compositions = layouts(job)
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
-    # Read when their rows are made, so that one composition's entries are in memory at a time.
+    # Read when their rows are made, so that not the entries of all compositions are in memory.
     results = (read_composition(layout, params, classes) for layout in compositions)
     tables = make_table(
         results, anchors=params.anchors, controls=params.controls, chunks=params.chunks

@@ -106,6 +106,7 @@ def read_task(job: Job) -> ScoringTask:
         captions=inputs.captions,
         sets_by_generator=read_generators(job, inputs),
         bias_entries=read_bias_entries(job, inputs),
+        # Embeddings are cached by them; a file without one here is digested when it is embedded.
         digests=file_digests(image_folders),
         # Paths are relative to the results folder; photographs are cut to the box of their bird.
         find_item=item_finder(inputs.images, Path(job.params.results)),
