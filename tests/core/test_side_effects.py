@@ -26,7 +26,7 @@ from compclip.core.reading.pictures import BrokenImage, read_rgb
 from compclip.core.reading.records import read_records
 from compclip.split import choose_draw as module
 from compclip.split.choose_draw import TrialData, choose_draw
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import DrawConfig
 from compclip.split.make_splits import split_images
 from tests.process_state import changes, process_state
@@ -239,7 +239,7 @@ def test_warnings_of_another_thread_are_seen_while_draws_are_tried(
     monkeypatch.setattr(module, "split_images", during)
     before = process_state()
     with caplog.at_level("INFO"):
-        trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*LEXICONS), Stream(1))
+        trials = TrialData(data.captions, data.pairs, data.ranking, Lexicons(*LEXICONS), Seeding(1))
         choose_draw(trials, DrawConfig(), 15)
     assert (
         caplog.messages.count("of another thread")

@@ -24,7 +24,7 @@ from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.choose_draw import TrialData, choose_draw
-from compclip.split.composition import Lexicons, Stream
+from compclip.split.composition import Lexicons, Seeding
 from compclip.split.config import DrawConfig
 from tests.dataset.conftest import jpeg, load_job, load_table
 from tests.everyday import captions
@@ -155,8 +155,8 @@ def test_goes_through_the_first_steps(tmp_path: Path, write: Callable[[Path], Gi
     pairs = extract_pairs(texts, ["color"])
     ranking = rank_pairs(pairs, "color", None, Selection(min_count=1))
     config = DrawConfig(fraction=0.2, window=(0, 100))
-    stream = Stream(dataset="mine")
-    trials = TrialData(texts, pairs, ranking, Lexicons("color"), stream)
+    seeding = Seeding(dataset="mine")
+    trials = TrialData(texts, pairs, ranking, Lexicons("color"), seeding)
     draw, result = choose_draw(trials, config, 99)
     assert draw.fraction == 0.2 and result["chosen"]["test_unseen"]["pairs"] > 5
 
