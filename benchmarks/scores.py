@@ -82,7 +82,7 @@ def write_tables(document: Path, tables: dict[str, str]) -> None:
 
 def score_tables(scores: pd.DataFrame) -> dict[str, str]:
     """Return the tables of each composition and each score. scores: ``scores.parquet``."""
-    of_each = {name: main_rows(rows) for name, rows in scores.groupby("composition")}
+    of_each = dict(iter(scores.groupby("composition")))
     tables = {f"composed {name}": composed_view(rows).markdown for name, rows in of_each.items()}
     return tables | {
         of: table_of_scores(scores, [(name, of, name) for name in of_each]) for of in COMPARED

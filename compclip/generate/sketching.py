@@ -1,15 +1,16 @@
 """Functions of all sketch generators: the statements of a prompt, the bird to start from, the
 drawing.
 
-For one image_id, caption_id and draw, all generators start from the same bird of train in the same
-pose. They differ only in their use of the prompt, so their scores can be compared in pairs.
+For one image_id, caption_id and draw, all generators of one ``Style.stream`` start from the same
+bird of train in the same pose. They differ only in their use of the prompt, so their scores can be
+compared in pairs.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from compclip.core import seeds
@@ -20,6 +21,8 @@ from compclip.generate.generator import PROMPT_KEYS, Context, Generated, manifes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from compclip.dataset.sketch.draw import Pose
 
 SKETCH_TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
@@ -37,6 +40,28 @@ class Statement:
         return f"{self.part}:{self.kind}"
 
 
+@dataclass(frozen=True)
+class Style:
+    """How the birds of a generator look.
+
+    Attributes:
+        light, size: brightness and size, relative to the images of the data set.
+        stream: names the random numbers that choose birds and poses; another stream has others.
+    """
+
+    light: float = 1.0
+    size: float = 1.0
+    stream: str = "start"
+
+    def pose(self, dice: Dice) -> Pose:
+        """Draw a random pose in this style."""
+        from compclip.dataset.sketch.draw import draw_pose
+
+        pose = draw_pose(dice)
+        return replace(pose, light=pose.light * self.light, scale=pose.scale * self.size)
+
+
+PLAIN = Style()
 # Maps the drawable statements of a prompt, the bird to start from and random numbers to the bird to
 # draw.
 Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
@@ -104,13 +129,15 @@ def train_pairs(context: Context) -> Counter[tuple[str, str]]:
     return Counter(zip(pairs.adjective, pairs.noun, strict=True))
 
 
-def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
+def draw_prompts(
+    prompts: pd.DataFrame, context: Context, painter: Painter, style: Style = PLAIN
+) -> Generated:
     """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's
     images.
     """
     import pandas as pd
 
-    from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
+    from compclip.dataset.sketch.draw import paint_scene, png
 
     tables = context.tables
     size = int(tables["images"].width.max())
@@ -127,9 +154,9 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     rows = track(prompts.itertuples(), len(prompts), "drawings")
     for stated, file, row in zip(statements, files, rows, strict=True):
         keys = (row.image_id, int(row.caption_id), int(row.draw))
-        dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
+        dice = Dice(seeds.rng(context.seed, "sketch", style.stream, *keys))
         start = dice.pick(birds)
-        pose = draw_pose(dice)
+        pose = style.pose(dice)
         drawable = []
         for s in stated:
             if can_have(s.attribute, s.value):

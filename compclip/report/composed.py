@@ -29,11 +29,15 @@ COMPOSED_BY_ANCHOR = (1.0, 0.0)
 class Estimates:
     """What the generators of one composition draw, all on the same prompts.
 
-    ``simultaneous``, for several ranked generators, has simultaneous intervals.
+    Attributes:
+        skills: of each generator.
+        simultaneous: of several ranked generators, with simultaneous intervals.
+        drawn: what each generator drew, where its scenes are known: the truth of its estimate.
     """
 
     skills: Mapping[str, Skills]
     simultaneous: Mapping[str, Skills]
+    drawn: Mapping[str, Skills]
 
 
 def _prompts(scores: Mapping[str, Scored]) -> pd.DataFrame:
@@ -104,6 +108,7 @@ class CompositionScale:
 
     scale: Scale
     main_scores: Mapping[tuple[str, str], Scored]
+    oracle_scores: Mapping[tuple[str, str], Scored]  # of generators whose scenes are known
     splits: Collection[str]  # that have both anchors
 
     @property
@@ -111,9 +116,10 @@ class CompositionScale:
         """The generators in the config's order."""
         return list(dict.fromkeys(generator for generator, _ in self.main_scores))
 
-    def scores_of(self, generator: str) -> dict[str, Scored]:
-        """Return a generator's scores by split."""
-        scores = {split: self.main_scores.get((generator, split)) for split in self.splits}
+    def scores_of(self, generator: str, *, by_oracle: bool = False) -> dict[str, Scored]:
+        """Return a generator's scores by split, of all judges or of the oracle."""
+        all_scores = self.oracle_scores if by_oracle else self.main_scores
+        scores = {split: all_scores.get((generator, split)) for split in self.splits}
         return {split: score for split, score in scores.items() if score is not None}
 
     def choices(self, scores: Mapping[str, Scored]) -> JudgeChoices:
@@ -123,6 +129,19 @@ class CompositionScale:
         return _choices(scores, self.scale.prompts)
 
 
+def _by_generator(scores: Collection[Scored]) -> dict[tuple[str, str], Scored]:
+    """Return the scores of the same judges by generator and split, with all draws of matched
+    pairs.
+    """
+    by_generator = {(score.generator, score.split): score for score in scores if score.is_of_split}
+    # The scale is over all draws of matched pairs, which the scores of all seen prompts leave out.
+    for score in scores:
+        key = (score.generator, score.split)
+        if score.is_matched and key in by_generator:
+            by_generator[key] = _with_all_draws(by_generator[key], score)
+    return by_generator
+
+
 def make_scale(scores: Sequence[Scored], anchors: Anchors) -> CompositionScale | None:
     """Return the scale of a composition; None without anchors of seen and of a held-out split.
 
@@ -130,27 +149,23 @@ def make_scale(scores: Sequence[Scored], anchors: Anchors) -> CompositionScale |
         scores: all scores of the composition.
         anchors: reference and usual pair of each split.
     """
-    seen_split = TESTS[0]
-    # The scale is over all draws of matched pairs, which the scores of all seen prompts leave out.
-    main_scores = {(score.generator, score.split): score for score in scores if score.is_main}
-    matched_scores = {score.generator: score for score in scores if score.is_matched}
-    for generator, matched in matched_scores.items():
-        if (generator, seen_split) in main_scores:
-            seen_score = main_scores[generator, seen_split]
-            main_scores[generator, seen_split] = _with_all_draws(seen_score, matched)
+    by_judges = [score for score in scores if score.by_all_judges]
+    main_scores = _by_generator(by_judges)
     reference, usual = anchor_scores(main_scores, anchors)
     # What is composed is relative to seen pairs, so these are needed beside a held-out split.
-    if seen_split not in reference or len(reference) < 2:
+    if TESTS[0] not in reference or len(reference) < 2:
         return None
     # Only prompts for which both anchors have an image place a generator on the scale.
     prompts = _prompts(reference).merge(_prompts(usual)[PROMPT_KEY], on=PROMPT_KEY)
     matched_pairs = set[str]()
-    for score in matched_scores.values():
-        matched_pairs.update(score.entries["pair"])
+    for score in by_judges:
+        if score.is_matched:
+            matched_pairs.update(score.entries["pair"])
     is_matched = prompts["pair"].isin(matched_pairs)
     prompts = prompts.assign(matched=is_matched)
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
-    return CompositionScale(scale, main_scores, [*reference])
+    oracle_scores = _by_generator([score for score in scores if score.by_oracle])
+    return CompositionScale(scale, main_scores, oracle_scores, [*reference])
 
 
 def estimate_all(
@@ -168,11 +183,28 @@ def estimate_all(
     if composition_scale is None:
         return None
     skills = dict[str, Skills]()
+    drawn = dict[str, Skills]()
     for generator in composition_scale.generators:
         estimate = _skills(composition_scale, anchors, generator)
         if estimate is not None:
             skills[generator] = estimate
-    return Estimates(skills, _simultaneous(skills, controls))
+        truth = _drawn(composition_scale, generator)
+        if truth is not None:
+            drawn[generator] = truth
+    return Estimates(skills, _simultaneous(skills, controls), drawn)
+
+
+def _drawn(composition_scale: CompositionScale, generator: str) -> Skills | None:
+    """Return what a generator drew, by its scenes; None if they are not known, or if it serves seen
+    or held-out prompts alone.
+    """
+    scores = composition_scale.scores_of(generator, by_oracle=True)
+    if TESTS[0] not in scores or len(scores) < 2:
+        return None
+    # The oracle is one judge. Where an image does not show the pair, adjectives may tie.
+    choices = composition_scale.choices(scores)
+    shows_pair = choices.own_chance[:, 0] == 1
+    return composition_scale.scale.drawn_skills(shows_pair, scores)
 
 
 def _skills(composition_scale: CompositionScale, anchors: Anchors, generator: str) -> Skills | None:

@@ -243,11 +243,16 @@ def _estimate_rows(scores: Sequence[Scored], estimates: Estimates) -> Iterator[R
     # Reversed, so that a generator's first split wins: it states the config's split.prompts, and
     # test_swapped does not.
     main_scores = {score.generator: score for score in reversed(scores) if score.is_main}
-    estimates_by_suffix = {"": estimates.skills, "_together": estimates.simultaneous}
-    for suffix, by_generator in estimates_by_suffix.items():
-        for generator, skills in by_generator.items():
-            score = main_scores[generator]
-            prompts = score.set_summary["prompts"]
+    oracle_scores = {score.generator: score for score in reversed(scores) if score.by_oracle}
+    for skills_by_generator, suffix, score_by_generator in (
+        (estimates.skills, "", main_scores),
+        (estimates.simultaneous, "_together", main_scores),
+        # What was drawn is the oracle's value of the same measures.
+        (estimates.drawn, "", oracle_scores),
+    ):
+        for generator, skills in skills_by_generator.items():
+            score = score_by_generator[generator]
+            prompts = main_scores[generator].set_summary["prompts"]
             row_head = _row_head(score, {"distractors": "original", "prompts": prompts})
             for split, measure, columns in rows_of(skills, suffix):
                 yield row_head | {"split": split, "measure": measure} | columns

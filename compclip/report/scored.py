@@ -46,22 +46,29 @@ class Scored:
         """Return whether this is a main score: of all trained judges, for all prompts, with
         original distractors.
         """
+        return self.by_all_judges and self.is_of_split
+
+    @property
+    def is_of_split(self) -> bool:
+        """Return whether this is a score for all prompts of a split, with original distractors."""
         all_prompts = (
             self.split == "test_swapped" or self.set_summary["prompts"] not in PARTS_OF_SEEN
         )
-        return self.by_all_judges and all_prompts and self.set_summary["distractors"] == "original"
+        return all_prompts and self.set_summary["distractors"] == "original"
 
     @property
     def is_matched(self) -> bool:
-        """Return whether this is the score of all trained judges for matched seen prompts, with all
-        their draws.
-        """
-        return self.by_all_judges and self.set_summary["prompts"] == "matched"
+        """Return whether this is a score for matched seen prompts, with all their draws."""
+        return self.set_summary["prompts"] == "matched"
+
+    @property
+    def by_oracle(self) -> bool:
+        return self.summary["judge"] == ORACLE
 
     @property
     def by_all_judges(self) -> bool:
         """Return whether this is a score of all trained judges."""
-        return self.summary["judge"] != ORACLE and not self.single_judge
+        return not self.by_oracle and not self.single_judge
 
 
 def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:

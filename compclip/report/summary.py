@@ -3,7 +3,8 @@
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -15,7 +16,7 @@ from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_wor
 from compclip.plot.page import render
 from compclip.plot.table_view import NONE, Line, TableCell, View
 from compclip.report import verdicts
-from compclip.report.composed import Anchors
+from compclip.report.composed import ANCHOR_NAMES, Anchors
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import (
     Place,
@@ -31,6 +32,11 @@ from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.score.bias import BiasCheck
 
 DIFFERENCES = "comparisons.csv"
+COMPOSES = HELD_OUT, "composes"
+# In the headings of values that are counted in drawn scenes.
+TRUTH = "truth"
+# From a generator's name to a cell of its line.
+CellOf = Callable[[str], TableCell | None]
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen only train",
@@ -57,6 +63,15 @@ REMEDIES = {
 MOST_LACKING = 0.01
 # The screen's text has at most 80 columns, its table at most 12 lines.
 SCREEN, MOST_GENERATORS = 80, 9
+SCREEN_MEANING = (
+    "seen pairs: of pairs in train, as frequent as the held-out ones",
+    "composes: of held-out pairs, relative to seen ones",
+    "[ ]: 95 % interval for the same pairs and judges",
+)
+# What the images at both ends of the scale show.
+SCALE_ENDS = dict(zip(ANCHOR_NAMES, ("what is asked", "the noun's usual adjective"), strict=True))
+ONLY_ANCHORS = "no generator beside reference and usual pair: name your model's images in "
+ONLY_ANCHORS += "generate.generators (docs/generators.md)."
 # Marks the screen's text in table.md.
 HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
 LATEX = str.maketrans(
@@ -120,13 +135,14 @@ def score_views(
     files.
     """
     trained = main_rows(scores)
-    views = {"composed": [composed_view(trained)], "scores": [], "oracle": []}
+    views = {"composed": [composed_view(scores)], "scores": [], "oracle": []}
     for name in COMPARED:
         by_trained = _score_view(scores, trained, name)
         by_oracle = _oracle_view(scores, trained, name)
         # Only drawn scenes have an oracle.
         views["scores"] += [by_trained] if by_trained.lines else []
         views["oracle"] += [by_oracle] if by_oracle.lines else []
+    views["screen"] = [screen_view(scores)]
     views["other"] = _other_views(scores, trained)
     views["fid"] = [_fid_view(scores, fids)] if fids else []
     views["between"] = [_between(comparisons)]
@@ -201,28 +217,89 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     )
 
 
-def composed_view(trained: pd.DataFrame) -> View:
+class _SkillTable:
+    """What generators draw of seen and of held-out pairs, and compose, as cells of tables.
+
+    Args:
+        scores: rows of ``scores.parquet`` of one composition.
+    """
+
+    def __init__(self, scores: pd.DataFrame) -> None:
+        # Generators that serve no held-out prompts have no estimate.
+        self.rows: dict[str, dict[Place, Row]] = {}
+        for generator, rows in pivot(main_rows(scores)).items():
+            if composed_of(rows) is not None:
+                self.rows[generator] = rows
+        self.drawn = pivot(main_rows(scores, oracle=True))
+        self.has_truth = any(COMPOSES in rows for rows in self.drawn.values())
+
+    def seen(self, generator: str) -> TableCell | None:
+        return _whole_percent(self.rows[generator].get(SEEN_SKILL))
+
+    def held_out(self, generator: str) -> TableCell | None:
+        return _whole_percent(self.rows[generator].get((HELD_OUT, "draws_held_out_pairs")))
+
+    def composes(self, generator: str, split: str = HELD_OUT) -> TableCell | None:
+        return _whole_percent(composed_of(self.rows[generator], split))
+
+    def truth(self, generator: str, place: Place) -> TableCell | None:
+        """Return the drawn value beside an estimate; without an estimate, there is nothing to
+        compare.
+        """
+        estimate = self.rows[generator].get(place)
+        drawn = self.drawn.get(generator, {}).get(place)
+        if estimate is None or pd.isna(estimate["value"]):
+            return None
+        return _whole_percent(drawn)
+
+    def new_pairs(self, generator: str) -> TableCell | None:
+        """Return the interval of what is composed for new pairs."""
+        composed = composed_of(self.rows[generator])
+        assert composed is not None, "only generators with an estimate have a line"
+        ends = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
+        return TableCell(ends) if ends else None
+
+    def view(self, title: str, columns: Mapping[str, CellOf]) -> View:
+        """Return a line per generator. ``columns``: a function of its name, by heading."""
+        # Only drawn scenes have a truth.
+        headings = [name for name in columns if self.has_truth or TRUTH not in name]
+        lines = []
+        for generator in self.rows:
+            lines.append(Line(generator, [columns[name](generator) for name in headings]))
+        return View(title, "generator", headings, lines)
+
+
+def screen_view(scores: pd.DataFrame) -> View:
+    """Return the view of seen pairs and what is composed, as far as the screen has room."""
+    table = _SkillTable(scores)
+    columns: dict[str, CellOf] = {
+        "seen pairs": table.seen,
+        TRUTH: lambda generator: table.truth(generator, SEEN_SKILL),
+        "composes": table.composes,
+        f"{TRUTH} ": lambda generator: table.truth(generator, COMPOSES),
+    }
+    return table.view("screen", columns)
+
+
+def composed_view(scores: pd.DataFrame) -> View:
     """Return the view of what generators draw of seen and of held-out pairs, and compose, over all
     and by split.
     """
+    trained = main_rows(scores)
+    table = _SkillTable(scores)
+    columns: dict[str, CellOf] = {
+        "draws seen pairs": table.seen,
+        f"seen pairs, {TRUTH}": lambda generator: table.truth(generator, SEEN_SKILL),
+        "draws held-out pairs": table.held_out,
+        "composes": table.composes,
+        f"composes, {TRUTH}": lambda generator: table.truth(generator, COMPOSES),
+    }
     with_value = set(trained.loc[trained["value"].notna(), "split"])
-    splits = [split for split in HELD_OUT_SPLITS if split in with_value]
-    columns = ["draws seen pairs", "draws held-out pairs", "composes"]
-    columns += [f"composes, {SPLIT_NAMES[split]}" for split in splits]
-    columns.append("composes, new pairs")
-    # Generators that serve no held-out prompts are in no line.
-    lines = []
-    for generator, rows in pivot(trained).items():
-        composed = composed_of(rows)
-        if composed is None:
-            continue
-        shown_rows = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), composed]
-        shown_rows += [composed_of(rows, split) for split in splits]
-        cells = [_whole_percent(row) for row in shown_rows]
-        # In a column of its own, because verdicts are about the same pairs.
-        new_pairs = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
-        cells.append(TableCell(new_pairs) if new_pairs else None)
-        lines.append(Line(generator, cells))
+    for split in HELD_OUT_SPLITS:
+        if split in with_value:
+            columns[f"composes, {SPLIT_NAMES[split]}"] = partial(table.composes, split=split)
+    # In a column of its own, because verdicts are about the same pairs.
+    columns["composes, new pairs"] = table.new_pairs
     simultaneous = ""
     if (trained["measure"] == "composes_together").any():
         simultaneous = (
@@ -236,7 +313,9 @@ def composed_view(trained: pd.DataFrame) -> View:
         "Reference and usual pair"
         " have no interval: their values are fixed by definition."
     )
-    return View("What is composed", "generator", columns, lines, note)
+    if table.has_truth:
+        note += " Truth: counted in the drawn scenes of the same prompts."
+    return replace(table.view("What is composed", columns), note=note)
 
 
 def _whole_percent(row: Row | None) -> TableCell | None:
@@ -542,40 +621,64 @@ def headlines(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """
     texts = []
     for composition, summary in compositions.items():
-        title = f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"
+        title = f"{dataset}, {composition}: percent of the images that show the pair asked for"
         lines = [title, *map(bullet, summary.cautions)]
-        lines += _screen_table(summary.views["composed"][0])
+        lines += _screen_table(summary)
         lines.append(bullet(_screen_verdicts(summary)))
         texts.append("\n".join(lines))
     return HEADLINES.format("\n\n".join(texts))
 
 
-def _screen_table(view: View) -> list[str]:
-    """Return the lines of the table for the screen; ``view``: of ``composed_view``."""
-    if not view.lines:
+def _screen_table(summary: Summary) -> list[str]:
+    """Return the scale, the meaning of each column and the table of the generators that are not
+    its ends, for the screen.
+    """
+    anchors = _anchors_by_name(summary)
+    view = summary.views["screen"][0]
+    at_end = {name for names in anchors.values() for name in names}
+    shown = [line for line in view.lines if line.name not in at_end]
+    if not shown:
         return []
     rows = []
-    for line in view.lines[:MOST_GENERATORS]:
-        # The other columns would not fit into a line.
-        cells = [str(cell) if cell else NONE for cell in line.cells[:3]]
+    for line in shown[:MOST_GENERATORS]:
+        cells = [str(cell) if cell else NONE for cell in line.cells]
         rows.append([short(line.name), *cells])
-    table = pd.DataFrame(rows, columns=["generator", "seen pairs", "held-out pairs", "composes"])
+    table = pd.DataFrame(rows, columns=[view.head, *view.columns])
     text = table.to_markdown(index=False, tablefmt="simple", disable_numparse=True)
-    lines = ["", text, ""]
-    omitted = len(view.lines) - MOST_GENERATORS
+    lines = [*SCREEN_MEANING]
+    if TRUTH in view.columns:
+        lines.append("truth: counted in the drawn scenes")
+    for value, name in ((100, ANCHOR_NAMES[0]), (0, ANCHOR_NAMES[1])):
+        if anchors[name]:
+            lines.append(f"{value}: {SCALE_ENDS[name]} ({', '.join(map(short, anchors[name]))})")
+    lines += ["", text, ""]
+    omitted = len(shown) - MOST_GENERATORS
     if omitted > 0:
         lines.append(f"{omitted} more generators are in table.md.")
     return lines
 
 
+def _anchors_by_name(summary: Summary) -> dict[str, list[str]]:
+    """Return the generators whose value is fixed by definition, by what they are."""
+    anchors: dict[str, list[str]] = {name: [] for name in ANCHOR_NAMES}
+    for verdict in summary.verdicts:
+        if verdict.verdict in anchors:
+            anchors[verdict.verdict].append(verdict.generator)
+    return anchors
+
+
 def _screen_verdicts(summary: Summary) -> str:
-    """Return the generators by verdict, or why there is none."""
+    """Return the verdict on each generator, or why there is none."""
+    if not summary.verdicts:
+        return summary.lines[-1]
     generators: dict[str, list[str]] = {}
     for verdict in summary.verdicts:
-        generators.setdefault(verdict.verdict, []).append(verdict.generator)
+        # Anchors are named above the table.
+        if verdict.verdict not in ANCHOR_NAMES:
+            generators.setdefault(verdict.verdict, []).append(verdict.generator)
     if not generators:
-        return summary.lines[-1]
-    texts = [f"{verdict}: {', '.join(names)}" for verdict, names in generators.items()]
+        return ONLY_ANCHORS
+    texts = [f"{', '.join(names)}: {verdict}" for verdict, names in generators.items()]
     return "; ".join(texts) + "."
 
 

@@ -728,6 +728,29 @@ class Scale:
         by_pair_table = pd.concat(tables, ignore_index=True)
         return Skills(seen, draws_held_out, composes, by_pair_table, self.why_too_few)
 
+    def drawn_skills(self, shows_pair: np.ndarray, served: Collection[str]) -> Skills:
+        """Return what a generator drew, of the prompts by which ``skills`` estimates it.
+
+        Args:
+            shows_pair: (n,) whether the image of each prompt shows its pair.
+            served: the held-out splits that it serves.
+        """
+        seen_rows = self.recognized_matched
+        if not seen_rows.any():
+            return Skills(None)
+        seen = float(shows_pair[seen_rows].mean())
+        draws_seen = Fraction(seen, n_prompts=int(seen_rows.sum()))
+        draws_held_out = {}
+        composes = {}
+        for split, rows in self.recognized_held_out_by_split(served).items():
+            n_prompts = int(rows.sum())
+            held_out = float(shows_pair[rows].mean())
+            draws_held_out[split] = Fraction(held_out, n_prompts=n_prompts)
+            # Relative to nothing, there is no fraction.
+            relative = held_out / seen if seen else np.nan
+            composes[split] = Fraction(relative, n_prompts=n_prompts)
+        return Skills(draws_seen, draws_held_out, composes)
+
     def _over_new_pairs(
         self, fractions: np.ndarray, weights: np.ndarray, has_prompts: np.ndarray
     ) -> tuple[float | None, float | None]:

@@ -3,10 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from PIL import Image
 
 from compclip.core import seeds, tables
 from compclip.core.artifacts.parquet import check_table, read_table
@@ -15,7 +17,7 @@ from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene, draw_scene, m
 from compclip.generate import sketching
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import Context, Generated
-from compclip.generate.generators import blind, faithful, memorizer, unbound
+from compclip.generate.generators import blind, faithful, half, memorizer, unbound
 from compclip.generate.sketching import Statement, prompt_statements
 from tests.project import COMPOSITION, DATASET, Project
 
@@ -145,11 +147,76 @@ def world(first_run: Project) -> World:
     return found, prompts
 
 
-def run(name: str, world: World, folder: Path, prompts: pd.DataFrame | None = None) -> Generated:
+def run(
+    name: str,
+    world: World,
+    folder: Path,
+    prompts: pd.DataFrame | None = None,
+    **settings: float,
+) -> Generated:
     found, every = world
     kind = plugins.load(GENERATOR_KINDS, name)
     context = Context({t: found[t] for t in kind.TABLES}, folder, f"place/{name}", "color", 0)
-    return kind.generate(kind.Settings(), every if prompts is None else prompts, context)
+    return kind.generate(kind.Settings(**settings), every if prompts is None else prompts, context)
+
+
+@given(prompts(), st.integers(0, 99))
+def test_half_is_faithful_or_memorizes(stated: list[Statement], seed: int) -> None:
+    bird = start(seed)
+    known = Counter({("red", "wing"): 1, ("tan", "bill"): 2})
+    favorite = memorizer.favorites(known)
+    memorized = memorizer.paint(stated, bird, dice(), pair_counts=known, favorite=favorite)
+
+    def draw(fraction: float) -> Scene:
+        return half.paint(
+            stated, bird, dice(seed), fraction=fraction, pair_counts=known, favorite=favorite
+        )
+
+    assert draw(0.0) == memorized
+    assert draw(1.0) == faithful.paint(stated, bird, dice())
+    assert draw(0.5) in (draw(0.0), draw(1.0))
+
+
+def held_out_shown(world: World, made: Generated) -> pd.Series:
+    """Return whether each image of a held-out prompt shows the prompt's pair."""
+    prompts = world[1]
+    rows = prompts[prompts["split"] != "test_seen"]
+    assert made.scenes is not None
+    shown = {}
+    for prompt in rows.itertuples():
+        adjective, noun = prompt.pair.split("_")
+        if sketching.can_have(f"{noun}:color", adjective):
+            shown[prompt.Index] = made.scenes.at[prompt.Index, f"{noun}:color"] == adjective
+    return pd.Series(shown)
+
+
+def test_half_draws_half_of_the_held_out_prompts(world: World, tmp_path: Path) -> None:
+    shown = held_out_shown(world, run("half", world, tmp_path))
+    # Four standard deviations of a binomial variable.
+    assert len(shown) > 50
+    assert abs(shown.mean() - 0.5) < 2 / len(shown) ** 0.5
+
+
+def test_half_has_images_of_its_own(world: World, tmp_path: Path) -> None:
+    some = world[1].head(40)
+    run("faithful", world, tmp_path / "faithful", some)
+    run("half", world, tmp_path / "half", some, fraction=1.0)
+    for file in some.file_name:
+        own = (tmp_path / "half" / file).read_bytes()
+        assert own != (tmp_path / "faithful" / file).read_bytes()
+
+
+def test_half_in_another_style_shows_the_same_scenes(world: World, tmp_path: Path) -> None:
+    some = world[1].head(40)
+    plain = run("half", world, tmp_path / "plain", some)
+    dark = run("half", world, tmp_path / "dark", some, light=0.8, size=0.85)
+    assert plain.scenes is not None
+    assert plain.scenes.equals(dark.scenes)
+    for file in some.file_name:
+        light, less = (
+            np.asarray(Image.open(tmp_path / name / file)).mean() for name in ("plain", "dark")
+        )
+        assert less < 0.9 * light
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -191,6 +191,23 @@ def test_too_few_recognized_pairs_give_no_verdict() -> None:
     )
 
 
+def test_drawn_skills_are_counted_over_recognized_prompts(world: World, scale: Scale) -> None:
+    random = np.random.default_rng(5)
+    shows = random.random(len(world.prompts)) < np.where(world.held_out, 0.3, 0.6)
+    drawn = scale.drawn_skills(shows, ["test_unseen"])
+    held_out = shows[world.held_out & scale.is_recognized].mean()
+    seen = shows[~world.held_out & scale.is_recognized].mean()
+    assert drawn.draws_seen is not None
+    assert drawn.draws_seen.value == pytest.approx(seen)
+    assert drawn.draws_held_out[HELD_OUT].value == pytest.approx(held_out)
+    assert drawn.composes["test_unseen"].value == pytest.approx(held_out / seen)
+
+
+def test_nothing_is_composed_relative_to_nothing(world: World, scale: Scale) -> None:
+    drawn = scale.drawn_skills(world.held_out, ["test_unseen"])
+    assert np.isnan(drawn.composes[HELD_OUT].value)
+
+
 def test_missing_images_count_as_wrong(world: World, scale: Scale) -> None:
     choices = world.choices(np.ones(len(world.prompts), bool))
     missing = world.held_out & (np.random.default_rng(2).random(len(world.prompts)) < 0.3)

@@ -47,6 +47,9 @@ STAGES = {
 # work.
 WORK = {"load_dataset": 20, "extract_pairs": 40}
 WORK |= dict.fromkeys(("train_judge", "train_specs", "measure_splits", "score_images"), 50)
+# Seconds as if of finished jobs that took as long as in the default run, so that the first jobs do
+# not decide alone how fast this machine is.
+PRIOR_WORK = 30.0
 LEFT = re.compile(r"about (\d+) s left")  # what a job's log says of the job (core/progress.py)
 
 
@@ -104,8 +107,10 @@ class LogHandler(LogHandlerBase):
         self.closed = threading.Event()  # ends the thread that draws
         self.jobs = 0  # of the whole run
         self.left = Counter[str]()  # jobs of each stage that have not finished
+        self.cores = 1  # or nodes of a cluster: how many jobs run at once, if there are as many
         self.work = 0.0  # of all jobs
         self.worked = 0.0  # of those that have finished
+        self.spent = 0.0  # seconds that they took
         self.running: dict[int, RunningJob] = {}  # by Snakemake's number of the job
         self.failed: dict[int, FailedJob] = {}
         self.errors: list[str] = []  # Snakemake's own
@@ -117,7 +122,9 @@ class LogHandler(LogHandlerBase):
         event = fields.get("event")
         # Some events of Snakemake name it job_id, others jobid.
         number = fields.get("job_id", fields.get("jobid", 0))
-        if event == LogEvent.RUN_INFO:
+        if event == LogEvent.RESOURCES_INFO:
+            self.cores = fields.get("cores") or fields.get("nodes") or self.cores
+        elif event == LogEvent.RUN_INFO:
             self.plan(fields["stats"])
         elif event == LogEvent.JOB_INFO and fields["rule_name"] != "all":
             log = "".join(fields["log"][:1])
@@ -147,6 +154,7 @@ class LogHandler(LogHandlerBase):
     def finish(self, job: RunningJob) -> None:
         stage = job.stage
         self.worked += job.work
+        self.spent += self.elapsed() - job.start
         self.left[stage] -= 1
         if not self.left[stage]:
             self.show(f"{stage:10} {self.overall()}\n")
@@ -160,35 +168,37 @@ class LogHandler(LogHandlerBase):
         return FailedJob(bool(error), f"error: {job.stage}: {reason} (log: {job.log})\n")
 
     def overall(self) -> str:
-        """Return the number of finished jobs, and the time left at the same pace, at least what a
-        running job says.
-        """
+        """Return the number of finished jobs, the elapsed time and the time left."""
         finished = self.jobs - self.left.total()
         elapsed = self.elapsed()
         progress = f"{finished} of {self.jobs} jobs in {timedelta(seconds=round(elapsed))}"
         # The first job tells nothing about the pace yet.
         if not 0 < finished < self.jobs:
             return progress
-        left = timedelta(seconds=round(self.seconds_left(elapsed)))
+        left = timedelta(seconds=round(self.seconds_left()))
         return f"{progress}, about {left} left"
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
         return time.monotonic() - self.begun
 
-    def seconds_left(self, elapsed: float) -> float:
-        worked = self.worked
+    def seconds_left(self) -> float:
+        """Return the time left if all jobs are as much slower than in the default run as the
+        finished ones, and all cores work; at least what a running job says.
+        """
+        slowness = (self.spent + PRIOR_WORK) / (self.worked + PRIOR_WORK)
+        remaining = self.work - self.worked
         estimates = []
         # A copy, because another thread draws.
         for job in list(self.running.values()):
             # A running job has done less than its whole work, however long it takes.
-            worked += min(0.9 * job.work, elapsed - job.start)
+            done = (self.elapsed() - job.start) / slowness
+            remaining -= min(0.9 * job.work, done)
             estimate = LEFT.search(last_logged(job.log, "INFO"))
             if estimate:
                 estimates.append(float(estimate[1]))
-        # The pace is the work done in the elapsed time.
-        at_same_pace = elapsed * max(0, self.work / max(1.0, worked) - 1)
-        return max([at_same_pace, *estimates])
+        at_once = max(1, min(self.cores, self.left.total()))
+        return max([remaining * slowness / at_once, *estimates])
 
     def keep_drawing(self) -> None:
         """Redraw the last line: the progress of the run, and the last log line of each running
