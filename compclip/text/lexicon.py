@@ -68,9 +68,12 @@ def load_lexicon(path: str | Path) -> Lexicon:
         UserError: there is no such file, its content is not a lexicon, or it lists a form twice.
     """
     path = Path(path)
-    names = sorted(file.stem for file in path.parent.glob("*.yaml"))
-    choices = ", ".join(names) or "none"
-    require(path.is_file(), path, "no such lexicon", f"choose one of: {choices}")
+    if not path.is_file():
+        # A folder of the user's need not have the lexicons that come with compclip.
+        folders = {path.parent, LEXICONS / path.parent.name}
+        names = sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
+        remedy = f"{nearest(path.stem, names)}choose one of: {', '.join(names) or 'none'}"
+        raise UserError(f"{path}: no such lexicon; {remedy}")
     try:
         content = parse_yaml(decode(path))
     except ValueError as error:

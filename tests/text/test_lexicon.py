@@ -104,7 +104,9 @@ def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
         require_distinct([color, shape])
     require_distinct([color])
     (tmp_path / "shape.yaml").unlink()
-    with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
+    with pytest.raises(
+        UserError, match="no such lexicon; did you mean color\\? choose one of: color"
+    ):
         load_lexicon(tmp_path / "colour.yaml")
     lexicons = {"color": "red: []", "shape": "small: [tiny]", "size": "big: [tiny]", "age": "old:"}
     for name, text in lexicons.items():

@@ -115,7 +115,11 @@ def table_of(tmp_path: Path, count: int) -> dict[str, Any]:
     rows = [f"{number}.jpg,a red cup" for number in range(count)]
     table.write_text("\n".join(["image_id,caption", *rows]))
     settings = {"file": str(table), "images": str(tmp_path / "images")}
-    return {"results": f"{tmp_path}/results", "dataset": {"source": "table", "table": settings}}
+    return {
+        "results": f"{tmp_path}/results",
+        "dataset": {"source": "table", "table": settings},
+        "pairs": {"selection": {"min_count": 1}},
+    }
 
 
 def test_missing_images_of_a_table_are_counted(tmp_path: Path) -> None:
@@ -167,6 +171,33 @@ def test_a_table_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "captions.csv").write_text("picture,caption\n0,a red cup\n")
     (error,) = check_config(load_config(values | SMALL_JUDGE)).errors
     assert error.startswith("dataset.table: ") and "no column 'image_id'" in error
+
+
+def test_fewer_captions_than_a_ranked_pair_needs_are_an_error(tmp_path: Path) -> None:
+    drawn(tmp_path / "images", ["0.jpg", "1.jpg"])
+    values = table_of(tmp_path, 2) | SMALL_JUDGE | {"pairs": {"selection": {"min_count": 3}}}
+    (error,) = check_config(load_config(values)).errors
+    assert error.startswith("dataset.table: ")
+    assert "2 captions are too few" in error
+
+
+@pytest.mark.parametrize(
+    ("pair", "fault"),
+    [
+        ("purple_bil", "'bil' is not in lexicons/nouns/birds.yaml; did you mean bill?"),
+        ("purpel_bill", "'purpel' is not in"),
+    ],
+)
+def test_a_listed_pair_of_a_word_that_no_lexicon_has_is_an_error(
+    pair: str, fault: str, tmp_path: Path
+) -> None:
+    drawn(tmp_path / "images", ["0.jpg"])
+    values = table_of(tmp_path, 1) | SMALL_JUDGE
+    values |= {"compositions": ["color"], "split": {"heldout": {"pairs": [pair]}}}
+    values["pairs"] = values["pairs"] | {"nouns": "birds"}
+    (error,) = check_config(load_config(values)).errors
+    assert error.startswith("split.heldout.pairs: color: ")
+    assert fault in error
 
 
 def test_a_table_is_read_again_only_if_it_has_changed_since_the_run(tmp_path: Path) -> None:

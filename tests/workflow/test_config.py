@@ -46,6 +46,10 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             {"split": {"heldout": {"pairs": ["purple bill"]}}},
             ["split.heldout.pairs: write pairs as"],
         ),
+        ({"compositions": ["colour"]}, ["did you mean color?"]),
+        ({"dataset": {"source": "tabel"}}, ["did you mean table?"]),
+        ({"seed": "0"}, ["seed: expected a number; remove the quotation marks, got '0'"]),
+        ({"judge": {"lr": "1e-3"}}, ["judge.lr: expected a number; remove the quotation marks"]),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
         (
             {"dataset": {"name": "my birds"}},
@@ -314,6 +318,8 @@ def test_each_number_of_a_config_and_of_a_command_is_bounded() -> None:
             "a: [1\n",
             "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'",
         ),
+        ("seed:\n\tx: 1\n", "line 2, column 1: a tab; indent with spaces"),
+        ("judge: {lr: 1\nseed: 0\n", "in what begins in line 1, column 8"),
         (
             "seed: '" + "x" * 2_000_000 + "'",
             "2,000,008 characters, more than the limit of 1,000,000",

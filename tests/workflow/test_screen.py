@@ -62,6 +62,7 @@ def screen(
     """One job that trains a judge, two that score, and as many of a run named birds; seconds pass
     as tests say.
     """
+    monkeypatch.setattr(module, "WORK", {"train_judge": 50, "score_images": 50})
     clock: list[Screen] = []
     monkeypatch.setattr(module.time, "monotonic", lambda: 1000.0 + (clock[0].now if clock else 0))
     clock.append(
@@ -88,10 +89,25 @@ def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
         screen.finish(rule)
     screen.start("score_images", "INFO 1 of 9 images (1 per second, about 7321 s left) ")
     assert screen.shown() == [
-        "judge      1 of 6 jobs in 0:01:30, about 0:07:30 left",
-        "birds score 3 of 6 jobs in 1:06:40, about 1:06:40 left",
+        # (90 + 30) / (50 + 30) times as slow as the default run, for 5 jobs of 50 s
+        "judge      1 of 6 jobs in 0:01:30, about 0:06:15 left",
+        "birds score 3 of 6 jobs in 1:06:40, about 0:55:58 left",
         "3 of 6 jobs in 1:06:40, about 2:02:01 left",  # as the running job says
     ]
+
+
+@pytest.mark.parametrize("slowness", [0.5, 1, 3])
+def test_the_time_left_is_that_of_a_slower_machine_with_two_cores(
+    screen: Screen, slowness: float
+) -> None:
+    screen.emit(event=LogEvent.RESOURCES_INFO, cores=2)
+    for rule in ("train_judge", "birds_train_judge"):
+        screen.start(rule)
+    screen.now += 50 * slowness
+    for rule in ("train_judge", "birds_train_judge"):
+        screen.finish(rule)
+    # Four jobs of 50 s are left, two at once.
+    assert screen.handler.seconds_left() == pytest.approx(100 * slowness, rel=0.25)
 
 
 def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from compclip.clip.config import (
     model_file,
 )
 from compclip.compun.config import CompunConfig
+from compclip.core.artifacts.heldout import split_pair
 from compclip.core.errors import UserError, require
 from compclip.core.limits import IMAGE_SUFFIXES
 from compclip.core.log import UNDER_RUN, log
@@ -227,7 +228,7 @@ def _check_dataset(config: Config, findings: Findings) -> None:
             findings.has_images(f"{key}.images", settings.images)
         is_sound = findings.is_local and len(findings.errors) == errors
         if is_sound and not _has_read(config, Path(settings.file)):
-            _check_table(key, settings, findings)
+            _check_table(key, settings, config.pairs.selection.min_count, findings)
 
 
 def _has_read(config: Config, table: Path) -> bool:
@@ -236,8 +237,12 @@ def _has_read(config: Config, table: Path) -> bool:
     return captions.is_file() and captions.stat().st_mtime > table.stat().st_mtime
 
 
-def _check_table(key: str, settings: Any, findings: Findings) -> None:
-    """Check that a table can be read, and note which of its images have no file."""
+def _check_table(key: str, settings: Any, min_count: int, findings: Findings) -> None:
+    """Check that a table can be read and has as many captions as a ranked pair needs, and note
+    which of its images have no file.
+    """
+    from pyarrow import parquet
+
     from compclip.dataset.sources.table import find_files, spool_rows, survey
 
     with findings.errors_of(key), tempfile.TemporaryDirectory() as scratch:
@@ -245,6 +250,11 @@ def _check_table(key: str, settings: Any, findings: Findings) -> None:
         rows = Path(scratch, "rows.parquet")
         unreadable, _ = spool_rows(table, settings.columns, rows)
         images, paths, _ = survey(table, rows, unreadable)
+        n_captions = parquet.read_metadata(rows).num_rows
+        if n_captions < min_count:
+            few = f"{table}: {n_captions} captions are too few"
+            need = f"a pair is ranked if it occurs {min_count} times (pairs.selection.min_count)"
+            findings.error(key, f"{few}; {need}")
         if settings.images is not None:
             ids = list(images["image_id"])
             files, _ = find_files(Path(settings.images), ids, paths)
@@ -358,12 +368,32 @@ def _check_language(config: Config, findings: Findings) -> None:
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
             load_lexicon(Path(lexicon_file("nouns", config.pairs.nouns)))
+    for composition in config.compositions:
+        with findings.errors_of("split.heldout.pairs"):
+            _check_listed(config, composition)
     with findings.errors_of("pairs.model"):
         if findings.is_local:
             # Elsewhere, other pipelines may be installed.
             from compclip.text.language import installed_name
 
             installed_name(config.pairs.model, config.pairs.model)
+
+
+def _check_listed(config: Config, composition: str) -> None:
+    """Raise UserError if a listed pair has a word that the lexicons lack."""
+    listed = config.split.heldout.listed(composition)
+    if not listed:
+        return
+    lexicons = {"adjectives": composition, "nouns": config.pairs.nouns}
+    for kind, words in zip(lexicons, zip(*map(split_pair, listed), strict=True), strict=True):
+        name = lexicons[kind]
+        # Without a lexicon of nouns, any noun may be ranked.
+        if name is None:
+            continue
+        known = load_lexicon(Path(lexicon_file(kind, name))).words
+        for word in words:
+            fault = f"{word!r} is not in lexicons/{kind}/{name}.yaml"
+            require(word in known, composition, fault, f"{nearest(word, known)}correct the pair")
 
 
 def _check_generators(config: Config, findings: Findings) -> None:

@@ -265,8 +265,8 @@ class Config(Section):
                     f"{name!r}: a composition's name has {NAME_RULE}; rename its lexicon"
                 )
             if name not in lexicons:
-                allowed = ", ".join(lexicons)
-                raise ValueError(f"no lexicons/adjectives/{name}.yaml; allowed: {allowed}")
+                allowed = f"{nearest(name, lexicons)}allowed: {', '.join(lexicons)}"
+                raise ValueError(f"no lexicons/adjectives/{name}.yaml; {allowed}")
             if names.count(name) > 1:
                 raise ValueError(f"duplicate entry {name}; remove one")
         return names
@@ -437,6 +437,9 @@ def _describe_fault(fault: ErrorDetails) -> str:
     if not key:  # of the whole config
         return message
     value = repr(fault["input"])
+    # The message may have it already.
+    if value in message:
+        return f"{key}: {message}"
     if len(value) > MAX_SHOWN:
         # a long section does not help to find the fault
         if isinstance(fault["input"], dict):

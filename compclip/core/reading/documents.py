@@ -153,7 +153,13 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         position = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        problem = getattr(error, "problem", error)
+        problem = str(getattr(error, "problem", error))
+        if "'\\t'" in problem:
+            problem = "a tab; indent with spaces"
+        # Where the list or mapping begins that is not closed.
+        begin = getattr(error, "context_mark", None)
+        if begin and mark and begin.line != mark.line:
+            problem += f" (in what begins in line {begin.line + 1}, column {begin.column + 1})"
         raise ValueError(" ".join(f"{position}{problem}".split())) from None
     # A tag that does not fit its value, such as `!!bool maybe`.
     except (KeyError, TypeError, AttributeError) as error:

@@ -1,5 +1,6 @@
 """The base of every section of the config, and settings that sections and commands share."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 # Valid names of folders in results/ and wildcards of rules.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 NAME_RULE = "letters, digits, - and _, the first a letter or digit"
+NUMBER = re.compile(r"\s*[-+]?[\d._]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 # In paths of the config, replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
 
@@ -36,14 +38,18 @@ class Section(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse booleans as numbers; Python takes ``true`` for 1."""
+    def _refuse_as_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse booleans, which Python takes for 0 and 1, and numbers in quotation marks."""
         kinds = types_in(cls.model_fields[info.field_name or ""].annotation)
-        is_number = bool not in kinds and (int in kinds or float in kinds)
-        if is_number and any(
-            isinstance(v, bool) for v in (value if isinstance(value, list) else [value])
-        ):
-            raise ValueError("expected a number")
+        is_number = int in kinds or float in kinds
+        if not is_number or bool in kinds:
+            return value
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, bool):
+                raise ValueError("expected a number")
+            # A field may take texts, too.
+            if isinstance(number, str) and str not in kinds and NUMBER.fullmatch(number):
+                raise ValueError("expected a number; remove the quotation marks")
         return value
 
 
