@@ -1,4 +1,6 @@
-"""Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
+"""Put Snakemake's rule graph into docs/workflow.md, as a table: a picture would need a script from
+another server.
+"""
 
 import re
 import subprocess
@@ -20,8 +22,8 @@ PICTURE_PLACE = re.compile(
 
 
 def picture() -> str:
-    """Return the rule graph of the default config in Mermaid, rules by name and in a fixed
-    order, without arrows that follow from others.
+    """Return the rule graph of the default config as a table in Markdown, rules by name, without
+    arrows that follow from others.
     """
     command = [sys.executable, "-m", "snakemake", "--quiet", "all", "--rulegraph", "mermaid-js"]
     drawn = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -29,8 +31,11 @@ def picture() -> str:
     edges = sorted(
         (names[one], names[other]) for one, other in re.findall(r"(id\d+) --> (id\d+)", drawn)
     )
-    lines = [f"    {one} --> {other}" for one, other in drop_implied(edges)]
-    return "\n".join(["flowchart TB", *lines])
+    readers: dict[str, list[str]] = defaultdict(list)
+    for one, other in drop_implied(edges):
+        readers[one].append(other)
+    rows = [f"| `{rule}` | {', '.join(readers[rule])} |" for rule in readers]
+    return "\n".join(["| rule | its outputs are read by |", "|---|---|", *rows])
 
 
 def drop_implied(edges: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -55,11 +60,11 @@ def with_picture(page: str, drawn: str) -> str:
     """Return ``page`` with the picture between its marks; raise UserError if they are missing."""
     if not PICTURE_PLACE.search(page):
         raise UserError("docs/workflow.md: the marks of the workflow's picture are missing")
-    return PICTURE_PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
+    return PICTURE_PLACE.sub(lambda m: f"{m[1]}\n{drawn}\n\n{m[2]}", page)
 
 
 class WorkflowPicture(Command):
-    """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
+    """Put Snakemake's rule graph into docs/workflow.md."""
 
 
 def main(_: WorkflowPicture) -> None:
