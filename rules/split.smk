@@ -55,6 +55,7 @@ rule sample_heldout:
         is_chosen=plan.split.is_chosen,
         width=plan.config.split.heldout.width if plan.split.is_chosen else None,
         test_seen=plan.config.split.test_seen if plan.split.is_chosen else None,
+        swaps=plan.config.split.swaps if plan.split.is_chosen else None,
         listed=plan.split.listed_pairs,
         published=plan.split.published_split,
         contents=plan.split.published_contents,
@@ -130,6 +131,7 @@ rule offer_swaps:
         "../envs/base.yaml"
     params:
         code=code("split.offer_swaps"),
+        swaps=plan.config.split.swaps,
         seed=plan.config.seeds.split,
     script:
         "../workflow_scripts/split/offer_swaps.py"
@@ -163,6 +165,7 @@ rule swap_adjectives:
     params:
         **plan.split.params,
         code=code("split.swap_adjectives"),
+        swaps=plan.config.split.swaps,
         one_value=plan.source.one_value,
         published=plan.split.published_data,
         contents=plan.split.published_contents,

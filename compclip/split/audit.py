@@ -259,6 +259,7 @@ def audit_block(
         "captions": captions["split"].value_counts().to_dict(),
         "swapped": len(swapped),
         "disagreement": compare_readings(captions, pairs, by_words, heldout, drawn),
+        "has_nouns": noun_forms is not None,
     }
 
 
@@ -322,7 +323,8 @@ def join_audits(
         "captions_read": captions["train"] + captions["test_seen"],
         "swapped": sum(block["swapped"] for block in blocks),
     }
-    disagreement = join_readings([block["disagreement"] for block in blocks])
+    readings = [block["disagreement"] for block in blocks]
+    disagreement = join_readings(readings, blocks[0]["has_nouns"])
     for warning in disagreement["warnings"]:
         log.warning("warning: %s: %s", where, warning)
     for violation in violations[:MAX_LOGGED]:

@@ -19,7 +19,7 @@ from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import HELD_OUT_SPLITS
 from compclip.split.composition import Lexicons, Seeding
-from compclip.split.config import Draw, DrawConfig
+from compclip.split.config import Draw, DrawConfig, SwapRule
 from compclip.split.make_prompts import Prompting, PromptPairs, choose_prompts
 from compclip.split.make_splits import LOW_TRAIN, SplitRule, split_images
 from compclip.split.sample_heldout import draw_heldout
@@ -108,6 +108,7 @@ class TrialData:
     lexicons: Lexicons
     seeding: Seeding
     test_seen: str | int = "auto"
+    swaps: SwapRule = "distinct"
 
     def try_draw(self, draw: Draw) -> Trial:
         """Return a trial; raises UserError if the draw gives no splits. Logs nothing, because a
@@ -120,7 +121,9 @@ class TrialData:
         splits, summary = split_images(
             captions, pairs, self.ranking, heldout, self.lexicons, rule, self.seeding
         )
-        swapped, _ = swap_captions(captions, pairs, splits, heldout, self.lexicons, self.seeding)
+        swapped, _ = swap_captions(
+            captions, pairs, splits, heldout, self.lexicons, self.swaps, self.seeding
+        )
         tested = splits[splits["split"] != "train"]
         wanted = PromptPairs.from_ranking(self.ranking, heldout)
         prompts = choose_prompts(

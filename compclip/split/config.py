@@ -17,6 +17,7 @@ PromptRule = Annotated[
     Literal["pairs", "all"],
     Field("pairs", description="captions with a pair, or, as published, all"),
 ]
+SwapRule = Literal["distinct", "published"]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
     Field(
@@ -175,6 +176,11 @@ class SplitConfig(Section):
     )
     test_seen: Literal["auto"] | Annotated[Count, Field(gt=0)] = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
+    )
+    swaps: SwapRule = Field(
+        "distinct",
+        description="distinct: one adjective changes, to one that no other noun of the caption "
+        "has; published: several may change, also to the same one",
     )
     prompts: PromptRule
     draws: Count = Field(

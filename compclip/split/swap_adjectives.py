@@ -3,6 +3,8 @@
 Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change.
 Adjectives that exclude the original one are preferred, because a photograph of a small wing may
 also show a flat one. Pairs that would dominate are avoided if a caption has another candidate.
+By rule ``distinct``, one adjective changes, and no noun gets the adjective of another: a generator
+that draws everything in one color would be right about `a brown giraffe and a brown vase`.
 Published swapped captions are used unchanged; the audit reports their faults.
 """
 
@@ -30,11 +32,13 @@ from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
 from compclip.pairs.counts import nouns_of
 from compclip.split.composition import Lexicons, Seeding
+from compclip.split.config import SwapRule
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, require_occurring
 
+REPEATED = "repeats the adjective of another noun"  # reason why a candidate is not offered
 BLOCK_ROWS = 50_000  # swapped captions that are made at once
 
 
@@ -52,6 +56,10 @@ class SwapOption(NamedTuple):
     @property
     def pair(self) -> str:
         return f"{self.new}_{self.noun}"
+
+    def repeats(self, mentions: Iterable[Mention]) -> bool:
+        """Return whether another noun of the caption has the adjective, in any relation."""
+        return any(m.adjective == self.new and m.noun != self.noun for m in mentions)
 
     def is_exclusive(self, adjectives: Lexicon) -> bool:
         """Return whether the adjective excludes the original one of each mention."""
@@ -200,9 +208,10 @@ def choose_changes(
     offers: Sequence[Sequence[str]],
     preferred: Sequence[Collection[int]],
     generator: np.random.Generator,
+    rule: SwapRule,
 ) -> list[list[int]]:
-    """Return the positions of the offered pairs to make in each caption: of one noun, and of
-    further nouns unless a pair would dominate.
+    """Return the positions of the offered pairs to make in each caption: of one noun, and by rule
+    ``published`` of further nouns unless a pair would dominate.
 
     Only ``preferred`` positions of a caption are chosen from. A caption takes its rarest pair so
     far, captions with the fewest pairs first; then captions move to a rarer pair as long as this
@@ -230,6 +239,8 @@ def choose_changes(
         for caption in captions:
             # Captions move one after the other, so each sees the counts of those before.
             has_moved |= choice.move(caption)
+    if rule == "distinct":
+        return [[position] for position in choice.chosen]
     # No further pair may become more frequent than the most frequent one.
     highest = max(choice.counts.values(), default=0)
     return [choice.add_nouns(caption, highest) for caption in range(len(offers))]
@@ -300,7 +311,9 @@ def _candidates(encoded: str) -> list[SwapOption]:
     return [SwapOption(*fields) for fields in json.loads(encoded)]
 
 
-def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, seeding: Seeding) -> Swaps:
+def choose_swaps(
+    offers: pd.DataFrame, adjectives: Lexicon | str, rule: SwapRule, seeding: Seeding
+) -> Swaps:
     """Choose among the offered changes of all captions (``tables.OFFERS``)."""
     lexicon = find_lexicon(adjectives, "adjectives")
     pairs_offered: list[list[str]] = []
@@ -314,7 +327,8 @@ def choose_swaps(offers: pd.DataFrame, adjectives: Lexicon | str, seeding: Seedi
         is_exclusive.append(bool(exclusive))
         # Without an exclusive candidate, all are allowed.
         preferred.append(exclusive or range(len(candidates)))
-    chosen = choose_changes(pairs_offered, preferred, seeding.rng("swap_adjectives"))
+    generator = seeding.rng("swap_adjectives")
+    chosen = choose_changes(pairs_offered, preferred, generator, rule)
     pairs_made = [
         [pairs[position] for position in positions]
         for pairs, positions in zip(pairs_offered, chosen, strict=True)
@@ -376,6 +390,7 @@ def offer_swaps(
     splits: pd.DataFrame,
     heldout: Collection[str],
     lexicons: Lexicons,
+    rule: SwapRule,
     known_nouns: Collection[str] = (),
 ) -> Offers:
     """Return the captions of test_seen that can be swapped; arguments of ``swap_adjectives``.
@@ -403,9 +418,12 @@ def offer_swaps(
         rows = []
         for image, caption, text in texts[[*CAPTION_KEY, "text"]].itertuples(index=False):
             # What the parse and the rules of ``wording`` allow.
-            possible = candidates_of(
-                text, mentions[image, caption], partners, forms, nouns, reasons
-            )
+            stated = mentions[image, caption]
+            possible = candidates_of(text, stated, partners, forms, nouns, reasons)
+            if rule == "distinct":
+                distinct = [candidate for candidate in possible if not candidate.repeats(stated)]
+                reasons[REPEATED] += len(possible) - len(distinct)
+                possible = distinct
             if not possible:
                 continue
             # What word order allows, too.
@@ -425,14 +443,15 @@ def swap_captions(
     splits: pd.DataFrame,
     heldout: Collection[str],
     lexicons: Lexicons,
+    rule: SwapRule,
     seeding: Seeding,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return what ``swap_adjectives`` returns, without logging it."""
     require_occurring(heldout, {*pair_names(pairs)}, lexicons.adjectives, lexicons.nouns)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
-    offers = offer_swaps(captions, pairs, splits, heldout, lexicons, known_nouns)
-    swaps = choose_swaps(offers.table, lexicons.adjectives, seeding)
+    offers = offer_swaps(captions, pairs, splits, heldout, lexicons, rule, known_nouns)
+    swaps = choose_swaps(offers.table, lexicons.adjectives, rule, seeding)
     # With the types of columns that an empty list has not.
     swapped = empty_table(SWAPPED)
     if len(offers.table):
@@ -455,6 +474,7 @@ def swap_adjectives(  # noqa: PLR0913
     nouns: Lexicon | str | None = None,
     compounds: Lexicon | None = None,
     *,
+    rule: SwapRule = "distinct",
     seed: Whole = 0,
     dataset: str = "dataset",
     composition: str = "composition",
@@ -468,6 +488,8 @@ def swap_adjectives(  # noqa: PLR0913
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs
             are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
+        rule: distinct: one adjective changes, to one that no other noun of the caption has;
+            published: several may change, and nouns may get the same adjective.
         dataset, composition: names for the random seeding and for messages.
 
     Returns:
@@ -481,6 +503,6 @@ def swap_adjectives(  # noqa: PLR0913
     require_joined(captions, "captions", pairs=pairs, splits=splits)
     lexicons = Lexicons(adjectives, nouns, compounds)
     seeding = Seeding(seed, dataset, composition)
-    swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, seeding)
+    swapped, summary = swap_captions(captions, pairs, splits, heldout, lexicons, rule, seeding)
     log_swaps(summary, seeding.location)
     return swapped, summary

@@ -27,6 +27,7 @@ DEFAULTS = {
     "listed": (),
     "published": None,
     "test_seen": "auto",
+    "swaps": "distinct",
     "prompts": "pairs",
     "draws": 1,
     "per_image": None,

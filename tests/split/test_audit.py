@@ -3,6 +3,7 @@
 import json
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +23,7 @@ from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
 from compclip.split.composition import Seeding
-from compclip.split.disagreement import MOST_DISAGREED
+from compclip.split.disagreement import DRAFT_NOUNS, MAX_LOST, REMEDIES
 from compclip.split.make_prompts import make_prompts
 from compclip.split.make_splits import drawn_splits, make_splits, pairs_of_images
 from compclip.split.make_variants import make_variants
@@ -277,7 +278,8 @@ def test_the_audit_notices_a_denied_pair_that_was_extracted() -> None:
     result = audit(captions, pairs, splits, empty_table(SWAPPED), ["blue_plate"], "color")
     assert result["disagreement"]["pairs"]["blue_plate"]["only_parse"] == 1
     assert result["disagreement"]["pairs"]["blue_plate"]["captions"]["parse"][0]["text"] == DENIED
-    assert result["disagreement"]["warnings"]
+    # Both captions are used, so nothing is lost.
+    assert result["disagreement"]["warnings"] == []
 
 
 def audited(
@@ -488,7 +490,7 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
 
 
-def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFixture) -> None:
+def test_counts_images_on_which_the_readers_disagree() -> None:
     texts = ["red wings", "red wings", "wings of a red", "wings so red", "blue wings", "red bill"]
     captions = captions_table([(f"i{n}", 0, text) for n, text in enumerate(texts)])
     pairs = said(
@@ -535,22 +537,67 @@ def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFi
         result["pairs"]["red_bill"]["images"] == 1 and not result["pairs"]["red_bill"]["only_parse"]
     )
     assert result["total"] == counts | errors | {"images": 4, "drawn": 4, "fraction": 0.5}
-    (warning,) = result["warnings"]
-    assert (
-        "disagree on 50.0% of the 4 images" in warning
-        and "most on red_wing (66.7% of 3); above 2%" in warning
+
+
+def losses(
+    missed: int, disputed: int, stated: int, nouns: Lexicon | None = LEXICONS[1]
+) -> dict[str, Any]:
+    """The disagreement of images whose pair only word order finds, that is only disputed, and that
+    both readers state.
+    """
+    texts = ["red wings"] * missed + ["wings so red"] * disputed + ["red wings"] * stated
+    captions = captions_table([(f"i{n}", 0, text) for n, text in enumerate(texts)])
+    occurrences = [f"i{n} red wing disputed" for n in range(missed, missed + disputed)]
+    occurrences += [f"i{n} red wing" for n in range(missed + disputed, len(texts))]
+    # make_splits puts the first in no split.
+    image_ids = captions["image_id"]
+    splits = pd.DataFrame({"image_id": image_ids.iloc[missed:], "split": "test_unseen"})
+    pairs = said(*occurrences, captions=captions)
+    tables = (captions, pairs, splits, empty_table(SWAPPED), ["red_wing"])
+    return audit(*tables, LEXICONS[0], nouns, excluded=list(image_ids.iloc[:missed]))[
+        "disagreement"
+    ]
+
+
+def test_counts_what_is_lost_by_cause() -> None:
+    lost = losses(missed=2, disputed=3, stated=5)["lost"]
+    images = {"images": 10, "images_missed": 2, "images_disputed": 3}
+    # A caption whose pair is only disputed states none by both other readings.
+    captions = {"captions": 7, "captions_missed": 2, "captions_disputed": 0}
+    assert lost == images | captions
+
+
+def test_warns_above_a_tenth_of_images_or_captions() -> None:
+    assert MAX_LOST == 0.1
+    assert losses(missed=1, disputed=0, stated=9)["warnings"] == []
+    assert losses(missed=1, disputed=0, stated=8)["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("missed", "disputed", "nouns", "cause", "remedy"),
+    [
+        (3, 1, LEXICONS[1], "word order states a pair", REMEDIES["missed"]),
+        (1, 3, LEXICONS[1], "the extraction contradicts itself", REMEDIES["disputed"]),
+        (3, 1, None, "word order states a pair", DRAFT_NOUNS),
+    ],
+)
+def test_the_warning_names_the_main_cause_with_its_remedy(
+    missed: int, disputed: int, nouns: Lexicon | None, cause: str, remedy: str
+) -> None:
+    (warning,) = losses(missed, disputed, 4, nouns)["warnings"]
+    assert warning.startswith("4 of 8 images (50.0%) and ")
+    assert f"mostly because {cause}" in warning
+    assert warning.endswith(f"(most often red_wing); {remedy}")
+
+
+def test_images_that_train_lose_nothing() -> None:
+    captions = captions_table([("a", 0, "red wings")])
+    splits = pd.DataFrame({"image_id": ["a"], "split": ["train"]})
+    result = audit(
+        captions, empty_table(PAIRS), splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS
     )
-    # It warns above two percent.
-    assert MOST_DISAGREED == 0.02
-    for images, warnings in ((50, 0), (49, 1)):
-        captions = captions_table([(f"i{n}", 0, "red wings") for n in range(images)])
-        pairs = said(*(f"i{n} red wing" for n in range(1, images)), captions=captions)
-        splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
-        caplog.clear()
-        audit(
-            captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color"
-        )
-        assert caplog.text.count("warning: d/color: parse and word order disagree") == warnings
+    assert result["disagreement"]["total"]["fraction"] == 1
+    assert result["disagreement"]["lost"]["images_missed"] == 0
 
 
 def test_readers_of_drawn_captions_against_what_was_drawn() -> None:

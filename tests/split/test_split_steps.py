@@ -22,7 +22,7 @@ from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
 from compclip.split.export import export, split_dict
-from compclip.split.make_splits import make_splits
+from compclip.split.make_splits import CONTESTED, make_splits
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.everyday import PATTERNS
@@ -86,7 +86,7 @@ def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: P
     assert [(r["image_id"], r["pair"], r["text"]) for r in summary["contested_captions"]] == [
         ("c", "green_water", "green water")
     ]
-    assert "1 images are in no split" in summary["warnings"][0]
+    assert summary["excluded"] == {CONTESTED: 1}
     run("audit", tmp_path, adjectives=COLOR, nouns=None)
     assert read_json(tmp_path / "audit.json")["counts"]["images_excluded"] == 1
 

@@ -17,7 +17,14 @@ from compclip.core.artifacts.heldout import pair_names
 from compclip.core.artifacts.parquet import check_table
 from compclip.core.tables import SWAPPED
 from compclip.pairs.counts import nouns_of
-from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, swap_adjectives
+from compclip.split.config import SwapRule
+from compclip.split.swap_adjectives import (
+    REPEATED,
+    apply,
+    candidates_of,
+    choose_changes,
+    swap_adjectives,
+)
 from compclip.split.wording import article, cased, contradicts
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
@@ -37,8 +44,8 @@ ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_what_a_swap_promises(seed: int, other: int) -> None:
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from(["distinct", "published"]))
+def test_what_a_swap_promises(seed: int, other: int, rule: SwapRule) -> None:
     data = world(seed, images=20, captions=3)
     generator = np.random.default_rng(other)
     names = [f"{a}_{n}" for a in sorted(set(COLORS.values())) for n in sorted(set(NOUNS.values()))]
@@ -47,7 +54,9 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
     splits = seen[["image_id"]].drop_duplicates().assign(split="test_seen")
-    swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=other)
+    swapped, _ = swap_adjectives(
+        data.captions, data.pairs, splits, heldout, *LEXICONS, rule=rule, seed=other
+    )
     check_table(swapped, SWAPPED, "swapped")
     original = seen.set_index(["image_id", "caption_id"])["text"]
     fixed = data.pairs[data.pairs["relation"].isin(["shared", "disputed"])]
@@ -87,7 +96,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
         data.captions.sample(frac=1, random_state=1),
         data.pairs.sample(frac=1, random_state=2),
     )
-    again, _ = swap_adjectives(*shuffled, splits, heldout, *LEXICONS, seed=other)
+    again, _ = swap_adjectives(*shuffled, splits, heldout, *LEXICONS, rule=rule, seed=other)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -301,7 +310,7 @@ GROUPED = Lexicon("shape", SHAPES, (("long", "short"), ("small", "large"), ("rou
 
 
 def shape_swaps(
-    texts: list[str], heldout: list[str], shapes: Lexicon
+    texts: list[str], heldout: list[str], shapes: Lexicon, rule: SwapRule = "distinct"
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Swaps of captions whose listed words `adjective noun` are all pairs."""
     captions = captions_table([(f"{n:02d}", 0, text) for n, text in enumerate(texts)])
@@ -312,7 +321,59 @@ def shape_swaps(
             offsets = *match.span(1), *match.span(2)
             occurrences.append((f"{n:02d}", 0, match[1], noun, *offsets, "adjacent"))
     splits = captions[["image_id"]].assign(split="test_seen")
-    return swap_adjectives(captions, pairs_table(occurrences), splits, heldout, shapes, LEXICONS[1])
+    return swap_adjectives(
+        captions, pairs_table(occurrences), splits, heldout, shapes, LEXICONS[1], rule=rule
+    )
+
+
+COLOR_LEXICON = LEXICONS[0]
+
+
+def test_a_swap_gives_no_noun_the_adjective_of_another() -> None:
+    texts = ["red wings and a blue belly"] * 8
+    swapped, summary = shape_swaps(texts, ["blue_wing", "orange_belly"], COLOR_LEXICON)
+    assert set(swapped["swapped_text"]) == {"red wings and an orange belly"}
+    assert summary["excluded"] == {REPEATED: 8}
+
+
+def test_a_caption_whose_only_swap_repeats_an_adjective_is_skipped() -> None:
+    texts = ["red wings and a blue belly", "red wings and a gray belly"]
+    swapped, summary = shape_swaps(texts, ["blue_wing"], COLOR_LEXICON)
+    assert swapped["swapped_text"].tolist() == ["blue wings and a gray belly"]
+    assert (summary["swapped"], summary["excluded"]) == (1, {REPEATED: 1})
+
+
+def test_an_adjective_that_may_be_of_another_noun_is_not_repeated() -> None:
+    text = "red wings with a blue belly"
+    (option,) = candidates_of(
+        text, mentions(text, "red wings"), {"wing": ["blue"]}, COLORS, NOUNS, Counter()
+    )
+    assert option.repeats(mentions(text, "red wings", "blue belly disputed"))
+    assert not option.repeats(mentions(text, "red wings"))
+
+
+def test_a_noun_that_is_named_twice_gets_one_adjective_in_both_places() -> None:
+    text = "red wings, red wings and a gray belly"
+    swapped, _ = shape_swaps([text], ["blue_wing"], COLOR_LEXICON)
+    assert swapped["swapped_text"].tolist() == ["blue wings, blue wings and a gray belly"]
+
+
+def test_the_published_rule_may_repeat_an_adjective() -> None:
+    swapped, summary = shape_swaps(
+        ["red wings and a blue belly"], ["blue_wing"], COLOR_LEXICON, "published"
+    )
+    assert swapped["swapped_text"].tolist() == ["blue wings and a blue belly"]
+    assert summary["excluded"] == {}
+
+
+def test_a_swap_changes_one_noun_though_several_have_candidates() -> None:
+    texts = [*["red wings"] * 4, "red wings and a gray belly and a black bill"]
+    heldout = ["blue_wing", "orange_belly", "red_bill"]
+    numbers = {}
+    for rule in ("distinct", "published"):
+        swapped, _ = shape_swaps(texts, heldout, COLOR_LEXICON, rule)
+        numbers[rule] = len(swapped["changes"].iloc[-1])
+    assert numbers == {"distinct": 1, "published": 2}
 
 
 def test_an_adjective_that_excludes_the_original_one_is_preferred() -> None:
@@ -342,13 +403,17 @@ def test_each_noun_with_an_exclusive_adjective_is_changed() -> None:
         *["a bird with short wings"] * 4,
         "a bird with short wings and a small belly and a large bill",
     ]
-    swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
+    swapped, _ = shape_swaps(
+        texts, ["long_wing", "large_belly", "round_bill"], GROUPED, "published"
+    )
     assert (
         swapped["swapped_text"].iloc[-1]
         == "a bird with short wings and a large belly and a large bill"
     )
     texts[-1] = "a bird with curved wings and a small belly and a pointed bill"
-    swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
+    swapped, _ = shape_swaps(
+        texts, ["long_wing", "large_belly", "round_bill"], GROUPED, "published"
+    )
     assert (
         swapped["swapped_text"].iloc[-1]
         == "a bird with curved wings and a large belly and a round bill"
@@ -375,7 +440,7 @@ def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> N
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
     preferred = [range(len(row)) for row in rows]
-    chosen = choose_changes(rows, preferred, np.random.default_rng(seed))
+    chosen = choose_changes(rows, preferred, np.random.default_rng(seed), "published")
     return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 

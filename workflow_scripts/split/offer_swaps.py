@@ -22,6 +22,7 @@ def find_offers(job: Job, lexicons: Lexicons) -> Offers:
         lexicons=lexicons,
         splits=read_table(job.input.splits, SPLIT),
         heldout=read_heldout(job.input.heldout),
+        rule=job.params.swaps,
         known_nouns=read_json(job.input.forms)["nouns"],
     )
 

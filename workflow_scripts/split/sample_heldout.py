@@ -35,6 +35,7 @@ def choose(job: Job, ranking: pd.DataFrame, config: DrawConfig) -> tuple[Draw, d
         lexicons=Lexicons(**read_lexicons(job, "adjectives", "nouns", "compounds")),
         seeding=Seeding(params.seed, params.dataset, job.wildcards.composition),
         test_seen=params.test_seen,
+        swaps=params.swaps,
     )
     return choose_draw(data, config, params.width)
 

@@ -47,7 +47,9 @@ def write_chosen(job: Job, lexicons: Lexicons) -> None:
     # The choice depends on how often each pair is offered in all captions.
     offers = join_offers(job) if job.input.shard_tables else find_offers(job, lexicons)
     seeding = Seeding(params.seed, params.dataset, job.wildcards.composition)
-    swapped, entries, exclusive = choose_swaps(offers.table, lexicons.adjectives, seeding)
+    swapped, entries, exclusive = choose_swaps(
+        offers.table, lexicons.adjectives, params.swaps, seeding
+    )
     write_table(swapped, job.output.swapped, SWAPPED)
     more = {**describe_offers(offers, params.seed), "exclusive": exclusive}
     write_summary(job, entries, offers.captions, more)
