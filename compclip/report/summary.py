@@ -221,7 +221,7 @@ def composed_view(trained: pd.DataFrame) -> View:
         cells = [_whole_percent(row) for row in shown_rows]
         # In a column of its own, because verdicts are about the same pairs.
         new_pairs = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
-        cells.append(TableCell(new_pairs) if new_pairs else None)
+        cells.append(TableCell("", new_pairs) if new_pairs else None)
         lines.append(Line(generator, cells))
     simultaneous = ""
     if (trained["measure"] == "composes_together").any():
