@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.generate.generator import PROMPT_KEYS
-from compclip.plot.examples import GeneratedImages, marked_prompts
+from compclip.plot.examples import GeneratedImages, Segment, marked_prompts
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 
 
@@ -33,14 +33,15 @@ def list_entries(
     # A prompt without a pair has NaN.
     pair_names = prompts["pair"]
     columns["pair"] = [pair_words(pair) if isinstance(pair, str) else "" for pair in pair_names]
-    marked = marked_prompts(prompts, swapped, pairs)
-    # Unmarked words go without a kind, which keeps the page's data small.
-    columns["text"] = [
-        [[words, kind] if kind else [words] for words, kind in segments] for segments in marked
-    ]
+    columns["text"] = list(map(_compact, marked_prompts(prompts, swapped, pairs)))
     # One generator in memory at a time.
     generators = {images.name: _image_columns(images, row_by_key) for images in generated}
     return {"prompts": columns, "generators": generators}
+
+
+def _compact(segments: Iterable[Segment]) -> list[list[str]]:
+    """Return segments of which unmarked ones have no kind, which keeps the page's data small."""
+    return [[words, kind] if kind else [words] for words, kind in segments]
 
 
 def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> dict[str, Any]:
