@@ -93,10 +93,11 @@ rule draw_scores:
 
 
 rule make_page:
-    """Write the page of all results, with examples."""
+    """Write the page of all results, with a gallery."""
     input:
         scores=branch(plan.config.scored, then="<results>/scores.parquet"),
         comparisons=branch(plan.config.scored, then="<results>/comparisons.csv"),
+        by_pair=branch(plan.config.scored, then="<results>/pairs.csv"),
         figures=plan.report.shown_figures,
         shown=plan.page_inputs,
         templates=page_templates("report", "divergence", "score", "split", *plan.report.sections),

@@ -46,9 +46,8 @@ class Layout:
         return self.folder / "generated" / generator
 
     def examples(self, generators: Iterable[str], judge: str) -> list[str]:
-        """Return the artifacts from which examples are chosen, except pairs."""
-        files = [self.data / "captions.parquet", self.data / "images.parquet"]
-        files += [self.folder / "swapped.parquet", self.folder / "prompts.parquet"]
+        """Return the artifacts of judged images and their prompts, except pairs."""
+        files = [self.folder / "swapped.parquet", self.folder / "prompts.parquet"]
         for generator in generators:
             files.append(self.generated(generator) / "manifest.parquet")
             files.append(self.scores(generator, judge))

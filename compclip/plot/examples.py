@@ -1,22 +1,15 @@
-"""Examples for the page: captions with their pairs marked, and the pictures made from them."""
+"""Examples for pages: captions with their pairs marked, and what the judges say of their images."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, TESTS
-from compclip.plot.labels import pair_words, percent
-
-# Swapped examples for each unseen example.
-SWAPPED_TO_UNSEEN = 2
+from compclip.core.tables import CAPTION_KEY, PROMPT_KEY
 
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
-# A generator's pictures by prompt.
-GeneratedBy = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
 class GeneratedImages(NamedTuple):
@@ -30,55 +23,20 @@ class GeneratedImages(NamedTuple):
     summary: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class ShownPicture:
-    """A real or a generated image to show."""
-
-    title: str
-    path: str | None  # below the results folder; None if there is no picture
-    verdict: str = ""  # the exact score; without a picture, the reason
-    hit: bool | None = None  # whether the judge retrieved the caption; None if not scored
-    # Whether the judge chose the prompt's adjective for the pair; None if it could not.
-    right: bool | None = None
-
-
-@dataclass(frozen=True)
-class ShownCaption:
-    """A caption in segments, and the pictures that generators made from it."""
-
-    label: str
-    segments: list[Segment]
-    pictures: list[ShownPicture]
-
-
-@dataclass(frozen=True)
-class ShownExample:
-    """A real image with its captions; ``pair`` in words."""
-
-    image_id: str
-    pair: str
-    real: ShownPicture
-    captions: list[ShownCaption]
-
-
 def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the first judge's scores (``tables.SCORES``), with each entry's results over all
     judges.
 
     ``hits`` and ``right`` count the judges that rank the caption and the prompt's own adjective
-    first; ``hit`` is their majority, ``expected_top1`` and ``adjective_first`` are means.
+    first; ``p_beaten`` and ``p_tied`` are means.
     """
-    judges = len(tables)
     merged = tables[0].copy()
-    for name in ("expected_top1", "adjective_first"):
+    for name in ("p_beaten", "p_tied"):
         merged[name] = np.mean([table[name] for table in tables], axis=0)
-    hits = np.sum([table["hit"] for table in tables], axis=0)
-    merged["hits"] = hits
+    merged["hits"] = np.sum([table["hit"] for table in tables], axis=0)
     # A tie of two adjectives is half a first rank, and not a right choice.
     is_right = [table["adjective_first"] > 0.5 for table in tables]
     merged["right"] = np.sum(is_right, axis=0)
-    merged["judges"] = judges
-    merged["hit"] = 2 * hits > judges
     return merged
 
 
@@ -106,53 +64,17 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [(words, kind) for words, kind in segments if words]
 
 
-def generated_by(generated: GeneratedImages, images: Collection[str]) -> GeneratedBy:
-    """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
-    manifest = generated.manifest
-    is_chosen = manifest["image_id"].isin(images)
-    draws = manifest[is_chosen].sort_values("draw")
-    first_draws = draws.drop_duplicates(PROMPT_KEY)
-    rows = first_draws.merge(generated.scores, on=[*PROMPT_KEY, "draw"], how="left")
-    return {
-        (row.split, row.image_id, row.caption_id): _picture(row, generated.name)
-        for row in rows.itertuples()
-    }
-
-
-def _picture(row: Any, name: str) -> ShownPicture:
-    """Return a generated image with its verdict, or why there is none."""
-    path = row.path if row.status == "ok" else None
-    # Images of a failed generation, and those that no judge has scored, have no row of scores.
-    if pd.isna(row.hit):
-        return ShownPicture(name, path, row.status if path is None else "not scored")
-    verdict = row.status if path is None else _verdict(row)
-    right = None if pd.isna(row.adjective_first) else 2 * row.right > row.judges
-    return ShownPicture(name, path, verdict, bool(row.hit), right)
-
-
-def _verdict(row: Any) -> str:
-    """Return how many judges retrieve an image's caption and the mean of its exact scores, as
-    text.
-    """
-    several = f"{row.hits:.0f} of {row.judges:.0f} judges, " if row.judges > 1 else ""
-    return f"{several}{percent(row.expected_top1, 0)} %"
-
-
 def choose_rows(
-    rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator
-) -> list[Any]:
-    """Return at most ``n`` rows as named tuples, spread evenly over pairs and then over classes; an
-    image at most once.
-
-    ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
+    rows: pd.DataFrame, spread: str, n: int, generator: np.random.Generator
+) -> pd.DataFrame:
+    """Return at most ``n`` rows, spread evenly over the values of column ``spread``; an image at
+    most once.
     """
     shuffled = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id")
-    # First the first row of each pair, among these the first of each class, and so on.
-    rank = shuffled.groupby("pair").cumcount()
-    row_classes = shuffled["image_id"].map(classes)
-    rank_in_class = shuffled.groupby([rank, row_classes]).cumcount()
-    order = np.lexsort([rank_in_class, rank])
-    return list(shuffled.iloc[order[:n]].itertuples())
+    # First the first row of each value, then the second of each, and so on.
+    rank = shuffled.groupby(spread).cumcount().to_numpy()
+    order = np.argsort(rank, kind="stable")
+    return shuffled.iloc[order[:n]]
 
 
 def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
@@ -191,80 +113,34 @@ def _shift(changes: Sequence[Mapping[str, Any]], start: int) -> int:
     return shift
 
 
-def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, int], list[Span]]:
-    """Return the spans of the held-out pairs in prompts of test_unseen, by image and caption."""
-    key = [*CAPTION_KEY, "pair"]
-    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
-    # A pair of a caption may have several prompts.
-    prompted = named.merge(prompts[key].drop_duplicates(), on=key)
-    spans: dict[tuple[str, int], list[Span]] = {}
-    for row in prompted.itertuples():
-        of_caption = spans.setdefault((row.image_id, row.caption_id), [])
-        of_caption.append((row.adjective_start, row.adjective_end, "unseen"))
-        of_caption.append((row.noun_start, row.noun_end, "unseen"))
-    return spans
-
-
-def choose_examples(
-    generated: Iterable[GeneratedImages],
-    n: int,
-    stream: np.random.Generator,
-    tables: Mapping[str, pd.DataFrame],
-) -> tuple[list[ShownExample], list[ShownExample]]:
-    """Return at most ``n`` swapped examples, and unseen ones.
-
-    Args:
-        tables: captions, images, pairs, prompts and swapped, as in ``core.tables``.
+def marked_prompts(
+    prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame
+) -> list[list[Segment]]:
+    """Return each prompt in segments: its pair is marked with its split's name, in a swapped prompt
+    each new adjective.
     """
-    classes = _classes(tables["captions"])
-    prompts = tables["prompts"].drop_duplicates(PROMPT_KEY)
-    prompts_by_split = {split: prompts[prompts["split"] == split] for split in TESTS}
-    prompted_swaps = tables["swapped"].merge(
-        prompts_by_split["test_swapped"][CAPTION_KEY], on=CAPTION_KEY
-    )
-    swapped_rows = choose_rows(prompted_swaps, classes, n, stream)
-    unseen = prompts_by_split["test_unseen"].dropna(subset="pair")
-    unseen_rows = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
-    shown = {row.image_id for row in [*swapped_rows, *unseen_rows]}
-    pairs = tables["pairs"][tables["pairs"]["image_id"].isin(shown)]
-    paths = tables["images"].set_index("image_id")["path"].dropna()
-    pictures = [generated_by(generator, shown) for generator in generated]
-    # Generators that serve all splits come first, so that each generator's pictures are in one
-    # column.
-    pictures.sort(key=_served_splits, reverse=True)
-    spans = pair_spans(unseen, pairs)
-    swapped_examples = [
-        _example(row, swapped_segments(row, pairs), paths, pictures) for row in swapped_rows
-    ]
-    unseen_examples = []
-    for row in unseen_rows:
-        segments = mark(row.text, spans[row.image_id, row.caption_id])
-        unseen_examples.append(_example(row, {"test_unseen": segments}, paths, pictures))
-    return swapped_examples, unseen_examples
+    spans = _pair_spans(prompts, pairs)
+    for row in swapped.itertuples():
+        # The offsets are those of the swapped text.
+        spans["test_swapped", row.image_id, row.caption_id] = [
+            (change["new_start"], change["new_end"], "swapped") for change in row.changes
+        ]
+    keys = prompts[PROMPT_KEY].itertuples(index=False, name=None)
+    return [mark(text, spans.get(key, [])) for key, text in zip(keys, prompts["text"], strict=True)]
 
 
-def _classes(captions: pd.DataFrame) -> dict[str, str]:
-    """Return the class of each image; an image without one is its own class."""
-    classes = captions["class_id"].fillna(captions["image_id"])
-    return dict(zip(captions["image_id"], classes, strict=True))
-
-
-def _served_splits(pictures: GeneratedBy) -> int:
-    return len({split for split, _, _ in pictures})
-
-
-def _example(
-    row: Any,
-    segments_by_split: Mapping[str, list[Segment]],
-    paths: pd.Series,
-    pictures: Sequence[GeneratedBy],
-) -> ShownExample:
-    """Return an image with its captions and, for each of these, the generators' pictures."""
-    path = paths.get(row.image_id)
-    real = ShownPicture("real image", path, "" if path else "no file")
-    shown_captions = []
-    for split, segments in segments_by_split.items():
-        prompt = (split, row.image_id, row.caption_id)
-        of_prompt = [by_prompt[prompt] for by_prompt in pictures if prompt in by_prompt]
-        shown_captions.append(ShownCaption(split.removeprefix("test_"), segments, of_prompt))
-    return ShownExample(row.image_id, pair_words(row.pair), real, shown_captions)
+def _pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[Any, ...], list[Span]]:
+    """Return the spans of each prompt's pair by split, image and caption; a swapped prompt's pair
+    is not in its original caption.
+    """
+    asked = prompts.loc[prompts["split"] != "test_swapped", [*PROMPT_KEY, "pair"]]
+    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
+    # A prompt may be drawn several times.
+    prompted = named.merge(asked.drop_duplicates(), on=[*CAPTION_KEY, "pair"])
+    spans: dict[tuple[Any, ...], list[Span]] = {}
+    for row in prompted.itertuples():
+        kind = row.split.removeprefix("test_")
+        of_prompt = spans.setdefault((row.split, row.image_id, row.caption_id), [])
+        of_prompt.append((row.adjective_start, row.adjective_end, kind))
+        of_prompt.append((row.noun_start, row.noun_end, kind))
+    return spans

@@ -2,7 +2,7 @@
 data are escaped.
 
 Figures and pictures are links relative to the results folder, so a browser loads them only when
-they are visible.
+they are visible; the first ones are embedded, so that the page file alone shows the result.
 
 A stage with a part of a page has a script ``section`` with one function, ``section(layout)``, which
 returns a ``PageSection``, or None if there is nothing to show, and a template
@@ -11,6 +11,7 @@ returns a ``PageSection``, or None if there is nothing to show, and a template
 
 import base64
 import html as html_text
+import io
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -27,9 +28,12 @@ from markupsafe import Markup
 from compclip.core.artifacts.files import write_text
 from compclip.core.identity.code import ROOT
 from compclip.core.log import log
+from compclip.core.reading.pictures import read_rgb
 from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3
+# The longer side of an embedded image in pixels: twice that of the page, for dense screens.
+THUMBNAIL = 144
 # The elements of an SVG in which ``drawing.save`` writes title and description.
 TITLE_ELEMENT = ".//{http://www.w3.org/2000/svg}title"
 DESCRIPTION_ELEMENT = ".//{http://purl.org/dc/elements/1.1/}description"
@@ -56,6 +60,15 @@ def data_uri(raw: bytes) -> str:
     elif raw.startswith(b"\xff\xd8"):
         kind = "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
+
+
+def thumbnail(file: Path) -> str:
+    """Return an image file as the data URI of a small JPEG. Raises BrokenImage."""
+    image = read_rgb(file)
+    image.thumbnail((THUMBNAIL, THUMBNAIL))
+    small = io.BytesIO()
+    image.save(small, "JPEG", quality=80)
+    return data_uri(small.getvalue())
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

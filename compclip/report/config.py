@@ -9,8 +9,7 @@ class ReportConfig(Section):
     """The tables, the figures, the page."""
 
     examples: Count = Field(
-        24,
+        12,
         ge=0,
-        description="swapped captions in report.html for each composition; half as many unseen "
-        "ones",
+        description="held-out pairs in the gallery of report.html for each composition",
     )

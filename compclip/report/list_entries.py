@@ -7,35 +7,8 @@ from typing import Any
 import pandas as pd
 
 from compclip.generate.generator import PROMPT_KEYS
-from compclip.plot.examples import GeneratedImages, mark, pair_spans
+from compclip.plot.examples import GeneratedImages, Segment, marked_prompts
 from compclip.plot.labels import SPLIT_NAMES, pair_words
-
-
-def marked_prompts(
-    prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame
-) -> list[list[list[str]]]:
-    """Return each prompt in segments; new adjectives (swapped) and held-out pairs (unseen) are
-    marked.
-    """
-    swapped_spans = {}
-    for row in swapped.itertuples():
-        key = (row.image_id, row.caption_id)
-        # The offsets are those of the swapped text.
-        spans = [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
-        swapped_spans[key] = spans
-    unseen_prompts = prompts[prompts["split"] == "test_unseen"]
-    spans_by_split = {
-        "test_swapped": swapped_spans,
-        "test_unseen": pair_spans(unseen_prompts, pairs),
-    }
-    marked = []
-    for row in prompts.itertuples():
-        spans_by_caption = spans_by_split.get(row.split, {})
-        spans = spans_by_caption.get((row.image_id, row.caption_id), [])
-        segments = mark(row.text, spans)
-        # Unmarked words go without a kind, which keeps the page's data small.
-        marked.append([[words, kind] if kind else [words] for words, kind in segments])
-    return marked
 
 
 def list_entries(
@@ -60,10 +33,15 @@ def list_entries(
     # A prompt without a pair has NaN.
     pair_names = prompts["pair"]
     columns["pair"] = [pair_words(pair) if isinstance(pair, str) else "" for pair in pair_names]
-    columns["text"] = marked_prompts(prompts, swapped, pairs)
+    columns["text"] = list(map(_compact, marked_prompts(prompts, swapped, pairs)))
     # One generator in memory at a time.
     generators = {images.name: _image_columns(images, row_by_key) for images in generated}
     return {"prompts": columns, "generators": generators}
+
+
+def _compact(segments: Iterable[Segment]) -> list[list[str]]:
+    """Return segments of which unmarked ones have no kind, which keeps the page's data small."""
+    return [[words, kind] if kind else [words] for words, kind in segments]
 
 
 def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> dict[str, Any]:
@@ -73,7 +51,8 @@ def _image_columns(images: GeneratedImages, row_by_key: Mapping[Any, int]) -> di
     # Sent once rather than with each path.
     prefix = os.path.commonprefix(rows["path"].tolist())
     candidates = images.summary["candidates"]
-    # Each distractor ranks higher with p_beaten, and ties are broken at random.
+    # Each distractor ranks higher with p_beaten, and ties are broken at random. Both are means over
+    # judges, and so is the rank.
     rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
     keys = rows[PROMPT_KEYS].itertuples(index=False, name=None)
     columns: dict[str, Any] = {"prompt": [row_by_key[key] for key in keys]}

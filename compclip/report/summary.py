@@ -257,7 +257,7 @@ class _SkillTable:
         composed = composed_of(self.rows[generator])
         assert composed is not None, "only generators with an estimate have a line"
         ends = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
-        return TableCell(ends) if ends else None
+        return TableCell("", ends) if ends else None
 
     def view(self, title: str, columns: Mapping[str, CellOf]) -> View:
         """Return a line per generator. ``columns``: a function of its name, by heading."""

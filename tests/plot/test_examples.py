@@ -1,4 +1,4 @@
-"""Examples: chosen evenly, changed words marked, no broken pictures."""
+"""Examples: chosen evenly, words of pairs marked, judges counted."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compclip.plot.examples import (
-    choose_examples,
     choose_rows,
     mark,
+    marked_prompts,
     of_all_judges,
     swapped_segments,
 )
-from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.project import COMPOSITION, DATASET
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import read_composition, read_generated
+from workflow_scripts.report.artifacts import read_composition
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:
@@ -28,25 +28,15 @@ def most_of(counts: Counter[str], there: Counter[str]) -> bool:
     return all(counts[key] >= min(most - 1, there[key]) for key in there)
 
 
-KEYS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=30)
+PAIRS = st.lists(st.sampled_from("abcd"), max_size=30)
 
 
-@given(KEYS, st.integers(0, 30), st.integers(0, 99), st.booleans())
-def test_rows_are_one_of_each_pair_before_a_second_and_then_of_each_class(
-    keys: list[tuple[str, str]], n: int, seed: int, by_class: bool
-) -> None:
-    rows = pd.DataFrame(keys, columns=["pair", "class"]).assign(
-        image_id=[f"i{i}" for i in range(len(keys))]
-    )
-    if by_class:  # each row of another pair
-        rows["pair"] = rows["image_id"]
-    named = rows.set_index("image_id")
-    chosen = choose_rows(
-        pd.concat([rows, rows]), named["class"].to_dict(), n, np.random.default_rng(seed)
-    )
-    assert len(chosen) == len({row.image_id for row in chosen}) == min(n, len(keys))
-    names = named["class" if by_class else "pair"]
-    assert most_of(Counter(names[row.image_id] for row in chosen), Counter(names))
+@given(PAIRS, st.integers(0, 30), st.integers(0, 99))
+def test_rows_are_one_of_each_pair_before_a_second(pairs: list[str], n: int, seed: int) -> None:
+    rows = pd.DataFrame({"pair": pairs, "image_id": [f"i{i}" for i in range(len(pairs))]})
+    chosen = choose_rows(pd.concat([rows, rows]), "pair", n, np.random.default_rng(seed))
+    assert len(chosen) == chosen["image_id"].nunique() == min(n, len(pairs))
+    assert most_of(Counter(chosen["pair"]), Counter(pairs))
 
 
 @given(
@@ -60,7 +50,7 @@ def test_mark_keeps_every_character(text: str, spans: list[tuple[int, int]]) -> 
 
 
 def test_marks_by_hand() -> None:
-    """Nouns are marked at their place after the swap; what most judges say is marked."""
+    """Nouns are marked at their place after the swap."""
     text = "a red wing and a blue bill"
     assert mark(text, [(17, 21, "new"), (2, 5, "old")]) == [
         ("a ", ""),
@@ -99,47 +89,49 @@ def test_marks_by_hand() -> None:
         ["wings", "orange", "blue", "head", "orange belly"],
     ]
 
-    def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:
-        return pd.DataFrame(
-            {"hit": hit, "adjective_first": first, "expected_top1": [float(of) for of in hit]}
-        )
 
-    tables = (
-        judged([True, False], [1.0, np.nan]),
-        judged([True, False], [0.0, np.nan]),
-        judged([False, True], [1.0, np.nan]),
-    )
-    together = of_all_judges(tables)
-    assert together[["hits", "right", "judges", "hit"]].values.tolist() == [
-        [2, 2, 3, True],
-        [1, 0, 3, False],
-    ]
-    assert together["expected_top1"].tolist() == pytest.approx([2 / 3, 1 / 3])
-    assert pd.isna(together["adjective_first"][1])
+def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:
+    """Return one judge's scores, in which a caption that is first is beaten by no distractor."""
+    beaten = [float(not is_hit) for is_hit in hit]
+    columns = {"hit": hit, "adjective_first": first, "p_beaten": beaten, "p_tied": 0.0}
+    return pd.DataFrame(columns)
 
 
-def test_every_swap_marks_its_pairs(results: Path) -> None:
-    layout = Layout(results, DATASET, COMPOSITION)
-    tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
-    swaps, unseen = choose_examples(
-        read_generated(layout, GENERATORS, ["0"]), 12, np.random.default_rng(0), tables
-    )
-    changes = pd.read_parquet(layout.folder / "swapped.parquet").set_index(
-        ["image_id", "swapped_text"]
-    )["changes"]
-    assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6
-    for example in swaps:
-        seen, swapped = (
-            [text for text, kind in caption.segments if kind] for caption in example.captions
-        )
-        text = "".join(text for text, _ in example.captions[1].segments)
-        for change in changes[example.image_id, text]:
-            assert change["new_adj"] in " ".join(swapped) and seen != swapped
-    for example in unseen:
-        (caption,) = example.captions
-        assert [picture.title for picture in caption.pictures] == [
-            "faithful",
-            "memorizer",
-            "photographs",
+def test_scores_of_all_judges_count_their_choices() -> None:
+    together = of_all_judges(
+        [
+            judged([True, False], [1.0, np.nan]),
+            judged([True, False], [0.5, np.nan]),
+            judged([False, True], [1.0, np.nan]),
         ]
-        assert {kind for _, kind in caption.segments} == {"", "unseen"}
+    )
+    # A tie with another adjective is not a choice.
+    assert together[["hits", "right"]].values.tolist() == [[2, 2], [1, 0]]
+
+
+def test_ranks_are_means_over_judges() -> None:
+    tables = [judged([True, False], [1.0, 1.0]), judged([False, False], [1.0, 1.0])]
+    assert of_all_judges(tables)["p_beaten"].tolist() == pytest.approx([0.5, 1.0])
+
+
+def test_every_prompt_marks_its_pair(results: Path) -> None:
+    layout = Layout(results, DATASET, COMPOSITION)
+    tables = read_composition(layout, "pairs", "prompts", "swapped")
+    prompts = tables["prompts"]
+    marked = marked_prompts(prompts, tables["swapped"], tables["pairs"])
+    for row, segments in zip(prompts.itertuples(), marked, strict=True):
+        assert "".join(words for words, _ in segments) == row.text
+        kinds = {kind for _, kind in segments if kind}
+        assert kinds == ({row.split.removeprefix("test_")} if isinstance(row.pair, str) else set())
+
+
+def test_every_new_adjective_of_a_swap_is_marked(results: Path) -> None:
+    layout = Layout(results, DATASET, COMPOSITION)
+    tables = read_composition(layout, "pairs", "prompts", "swapped")
+    swaps = tables["swapped"].merge(tables["prompts"][["image_id", "caption_id", "split"]])
+    swaps = swaps[swaps["split"] == "test_swapped"]
+    prompts = swaps.assign(text=swaps["swapped_text"])
+    marked = marked_prompts(prompts, tables["swapped"], tables["pairs"])
+    for changes, segments in zip(swaps["changes"], marked, strict=True):
+        words = " ".join(text for text, kind in segments if kind == "swapped")
+        assert all(change["new_adj"] in words for change in changes)

@@ -91,6 +91,7 @@ def write_page(results: Path, **more: Any) -> str:
         | more
     )
     tables = {"scores": results / "scores.parquet", "comparisons": results / "comparisons.csv"}
+    tables["by_pair"] = results / "pairs.csv"
     make_page.main(
         job(tables if params["generators"] else {}, {"page": results / "report.html"}, **params)
     )

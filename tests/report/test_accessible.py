@@ -98,6 +98,22 @@ def test_axe_finds_nothing(
     assert [(v["id"], v["nodes"][0]["html"]) for v in found["violations"]] == []
 
 
+@pytest.mark.slow
+def test_intervals_fit_on_a_phone(open_page: Callable[..., Any], pages: dict[str, Path]) -> None:
+    """Also the widest ones, in tables of generators with any number of columns."""
+    page = open_page(pages["report"], viewport={"width": 390, "height": 844})
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    page.evaluate("""document.querySelectorAll(".by-name td").forEach((cell) => {
+      cell.innerHTML = "100<small>[85.5, 106.5]</small>"; })""")
+    wider = """[...document.querySelectorAll(".by-name")].filter((table) =>
+      table.parentElement.scrollWidth > table.parentElement.clientWidth).length"""
+    lines = """Math.max(...[...document.querySelectorAll(".by-name small")].map((interval) => {
+      const range = document.createRange();
+      range.selectNodeContents(interval);
+      return range.getClientRects().length; }))"""
+    assert page.evaluate(f"[{wider}, {lines}]") == [0, 1]
+
+
 # Of what a key can reach, in the order of the page: of radio buttons the one that is on; of what is
 # focused, whether it lies in the window, on top, and has a frame.
 REACHABLE = """[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) =>
@@ -158,7 +174,7 @@ def test_keys_reach_all_of_the_report(
     # A link of the contents leads to its section, and a closed part opens.
     press_on("Enter")
     assert page.evaluate("document.querySelector(location.hash) !== null")
-    page.locator("summary:visible").first.focus()
+    page.locator("details:not([open]) > summary:visible").first.focus()
     press_on("Enter")
     assert page.evaluate("document.activeElement.parentElement.open")
     press_tab_through(open_page(place / "report.html", viewport={"width": 390, "height": 844}))

@@ -40,11 +40,8 @@ def page(text: str) -> Page:
 
 
 def test_only_artifacts_are_fetched_and_nothing_runs(page: Page, text: str, results: Path) -> None:
-    """Links are relative to the page, whose folder contains what they name; the first figure is
-    part of the page.
-    """
+    """Links are relative to the page, whose folder contains what they name."""
     ids = {attrs.get("id") for _, attrs in page.tags}
-    assert sum((attrs.get("src") or "").startswith("data:image/") for _, attrs in page.tags) == 1
     for tag, attrs in page.tags:
         assert tag not in ("script", "link", "iframe", "object", "base", "form")
         assert not any(name.startswith("on") for name in attrs)
@@ -58,8 +55,37 @@ def test_only_artifacts_are_fetched_and_nothing_runs(page: Page, text: str, resu
     assert style and "url(" not in style[1] and "@import" not in style[1]
 
 
+def pairs_of(text: str) -> list[str]:
+    """Return the gallery's part of each pair."""
+    (gallery,) = re.findall(r'<div class="gallery">(.*?)</details>\s*</div>', text, re.DOTALL)
+    return gallery.split("<details")[1:]
+
+
+def test_the_page_alone_shows_the_first_figure(text: str) -> None:
+    assert text.count('src="data:image/svg') == 1
+
+
+def test_the_page_alone_shows_the_first_pair(text: str) -> None:
+    first, *others = pairs_of(text)
+    assert first.count("<img") == first.count('src="data:image/jpeg') > 0
+    assert "data:image" not in "".join(others)
+
+
+def test_an_image_that_is_gone_is_not_embedded(copied: Path, text: str) -> None:
+    generated = place_of(copied) / "generated"
+    shutil.rmtree(generated / "faithful" / "images")
+    first, *_ = pairs_of(write_page(copied))
+    before = pairs_of(text)[0]
+    assert 0 < first.count("data:image/jpeg") < before.count("data:image/jpeg")
+    assert first.count("<img") == before.count("<img")
+
+
+def test_the_same_results_give_the_same_bytes(copied: Path, text: str) -> None:
+    assert write_page(copied) == text
+
+
 def test_captions_are_escaped(copied: Path) -> None:
-    # The hostile caption is the only swapped one, so that it must be among the examples.
+    # The hostile caption is the only swapped one, so that it must be listed.
     file = place_of(copied) / "swapped.parquet"
     prompts = read_table(place_of(copied) / "prompts.parquet", tables.PROMPTS)
     asked = prompts[prompts["split"] == "test_swapped"].head(1)[["image_id", "caption_id"]]
@@ -69,7 +95,10 @@ def test_captions_are_escaped(copied: Path) -> None:
         file,
         tables.SWAPPED,
     )
+    hostile = prompts.assign(text=prompts["text"] + HOSTILE)
+    write_table(hostile, place_of(copied) / "prompts.parquet", tables.PROMPTS)
     raw = write_page(copied)
+    assert pairs_of(raw)[0].count("&lt;script&gt;") >= 2, "in texts and alternative texts"
     assert (
         Page(raw).text.count(HOSTILE) >= 2
         and "<script>" not in raw
@@ -117,25 +146,64 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     assert skipped[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
 
 
-def test_verdicts_swaps_hits_divergences_and_figures(page: Page) -> None:
+def test_the_page_starts_with_the_verdicts(page: Page) -> None:
     """Before the verdicts are links and names; with each the first mention of a generator says what
     it does.
     """
-    examples = page.text.split("Drawn by seed")[1]
-    hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "").split()]
-    assert len(hits) == page.text.count("✓ hit") + page.text.count("✓ right")
-    assert (
-        len(page.by_class("swapped")) > 12
-        and len(page.by_class("unseen")) > 6
-        and "real image" in examples
-    )
-    before, after = page.text.split("Does it compose?")[-1].split("Swapped prompts, as")
+    before, after = page.text.split("Does it compose?")[-1].split("Gallery:")
     assert before.index("photographs") < len(f"{DATASET} {COMPOSITION} photographs ")
     assert "faithful reference draws what <b>" in before
     assert "photographs the judges recognize " in after, "the small judge recognizes no pair"
+
+
+def test_frames_agree_with_marks(page: Page) -> None:
+    for kind, sign in (("hit", "✓"), ("miss", "✗")):
+        frames = [attrs for attrs in page.by_class("picture") if attrs in page.by_class(kind)]
+        assert len(frames) == len(re.findall(f"{sign} \\d of 1 judge", page.text))
+
+
+def test_each_held_out_split_has_marks(page: Page) -> None:
+    assert len(page.by_class("swapped")) > 6
+    assert len(page.by_class("unseen")) > 6
+
+
+def test_divergences_are_listed(page: Page) -> None:
     assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
+
+
+def test_figures_have_alternative_texts(page: Page) -> None:
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
     assert all(attrs["alt"] for attrs in figures)
+
+
+@pytest.mark.parametrize("judges, says", [(1, "Below each image: whether the judge"), (3, "how")])
+def test_the_gallery_says_of_how_many_judges_its_marks_are(
+    copied: Path, judges: int, says: str
+) -> None:
+    names = [str(judge) for judge in range(judges)]
+    for name in names[1:]:
+        shutil.copytree(place_of(copied) / "scores" / "0", place_of(copied) / "scores" / name)
+        shutil.copy(
+            place_of(copied) / "bias" / "0.json", place_of(copied) / "bias" / f"{name}.json"
+        )
+        folder = place_of(copied).parent / "judges"
+        shutil.copytree(folder / "0", folder / name)
+    page = Page(write_page(copied, judges=names))
+    assert says in page.text
+    assert ("how many of the 3 judges choose" in page.text) == (judges == 3)
+    assert f"of {judges} judge" in page.text
+
+
+def test_recognized_pairs_are_first(copied: Path) -> None:
+    """Pairs with an estimate in pairs.csv are recognized."""
+    table = pd.read_csv(copied / "pairs.csv")
+    last = pairs_of(write_page(copied))[-1]
+    (name,) = re.findall("<bdi>(.*?)</bdi>", last)
+    drawn = table["drawn"].where(table["pair"] != name.replace(" ", "_"), 0.5)
+    table.assign(drawn=drawn).to_csv(copied / "pairs.csv", index=False)
+    first, second, *_ = pairs_of(write_page(copied))
+    assert f"<bdi>{name}</bdi>" in first and "not recognized" not in first
+    assert "not recognized" in second
 
 
 def test_missing_pictures_are_named(copied: Path) -> None:
@@ -146,19 +214,32 @@ def test_missing_pictures_are_named(copied: Path) -> None:
         for scores in (place_of(copied) / "scores" / "0" / name).glob("*.parquet"):
             write_table(read_table(scores, tables.SCORES).head(0), scores, tables.SCORES)
     page = Page(write_page(copied))
-    made = [
-        attrs for attrs in page.by_class("picture") if "real" not in (attrs["class"] or "").split()
-    ]
     gaps = len(page.by_class("gap"))
-    assert 0 < gaps < len(made) and gaps == len(
-        re.findall("missing(?= |$)", page.text.split("What was skipped")[0])
+    assert 0 < gaps < len(page.by_class("picture"))
+    assert gaps == len(re.findall("missing(?= |$)", page.text.split("What was skipped")[0]))
+
+
+def test_a_single_generator_has_a_page(copied: Path) -> None:
+    """Photographs, without anchors: there are no images of swapped captions."""
+    anchors = dict.fromkeys(tables.TESTS, (None, None))
+    text = write_page(copied, generators=["photographs"], anchors=anchors, reference=None)
+    for pair in pairs_of(text):
+        assert "swapped, drawn" not in pair
+        assert pair.count("<figure") == pair.count("<b>photographs</b>") > 0
+
+
+@pytest.mark.parametrize("examples", [1, 5])
+def test_the_gallery_has_the_number_of_pairs_asked_for(copied: Path, examples: int) -> None:
+    assert len(pairs_of(write_page(copied, examples=examples))) == examples
+
+
+def test_without_examples_there_is_no_gallery(copied: Path) -> None:
+    assert "gallery" not in re.sub(
+        "<style>.*?</style>", "", write_page(copied, examples=0), flags=re.S
     )
 
 
-def test_the_number_of_examples_and_a_run_without_divergences(copied: Path, page: Page) -> None:
-    for examples in (0, 1, 5):
-        shown = Page(write_page(copied, examples=examples)).by_class("example")
-        assert len(shown) == examples + examples // 2
+def test_unmeasured_divergence_is_named(copied: Path, page: Page) -> None:
     write_table(
         empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE
     )
@@ -197,7 +278,7 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
         "How far test is from train",
     ):
         assert part in page.text
-    for part in ("R-precision", "Blind control", "Candidates", "Examples"):
+    for part in ("R-precision", "Blind control", "Candidates", "Gallery"):
         assert part not in page.text
 
 
@@ -219,10 +300,8 @@ def test_every_scored_image_is_listed_with_its_rank(results: Path) -> None:
         assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
         assert all(1 <= rank <= 100 for rank in columns["rank"])
     prompts = data["prompts"]
-    for split, text in zip(prompts["split"], prompts["text"], strict=True):
-        assert {kind for part in text for kind in part[1:]} == (
-            {split} if split != "seen" else set()
-        )
+    for split, pair, text in zip(prompts["split"], prompts["pair"], prompts["text"], strict=True):
+        assert {kind for part in text for kind in part[1:]} == ({split} if pair else set())
     page = Page(
         (results / "entries.html")
         .read_text()

@@ -1,10 +1,11 @@
-"""Write the page of all results, with examples; it loads figures and images from its folder.
+"""Write the page of all results, with a gallery; it loads figures and images from its folder.
 
 A run of only captions, or without generators, has no scores and no judge: its page shows the
 splits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -14,11 +15,12 @@ import pandas as pd
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import blocks_of, read_table
 from compclip.core.log import log
+from compclip.core.reading.pictures import BrokenImage
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
-from compclip.plot.examples import ShownExample, choose_examples
-from compclip.plot.page import show_figures, write_page
+from compclip.plot.page import show_figures, thumbnail, write_page
 from compclip.report import skipped
+from compclip.report.gallery import MOST_COMPARED, GalleryPair, choose_gallery
 from compclip.report.make_page import RunOnPage, ignored_line, make_page
 from compclip.report.rows import select_composition
 from workflow_scripts.divergence.section import section as divergence_section
@@ -31,8 +33,6 @@ from workflow_scripts.split.section import section as split_section
 
 # In the order of the page.
 SCORE_FIGURES = ("composed", "scores", "pairs")
-# Numbers of swapped examples on the first screen, and in each part below it.
-STRIP, TOGETHER = 3, 6
 
 
 def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
@@ -64,31 +64,46 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     }
 
 
-def examples(layout: Layout, params: Any) -> tuple[list[ShownExample], list[ShownExample]]:
-    """Return swapped examples, and unseen ones."""
+def gallery(layout: Layout, by_pair: pd.DataFrame, params: Any) -> list[GalleryPair]:
+    """Return the gallery. ``by_pair``: rows of pairs.csv."""
     tables = artifacts.read_composition(layout, "prompts")
-    # Examples are prompts; the other tables may be large.
+    # The other tables may be large.
     prompted = tables["prompts"]["image_id"].unique().tolist()
-    tables |= artifacts.read_composition(
-        layout, "captions", "images", "pairs", "swapped", images=prompted
+    tables |= artifacts.read_composition(layout, "pairs", "swapped", images=prompted)
+    # Only pairs that the judges recognize have an estimate.
+    recognized = set(by_pair.loc[by_pair["drawn"].notna(), "pair"])
+    return choose_gallery(
+        artifacts.read_generated(layout, params.generators, params.judges),
+        tables,
+        anchors=params.anchors,
+        recognized=recognized,
+        judges=len(params.judges),
+        n=params.examples,
+        stream=rng(params.seed, "gallery", layout.dataset, layout.composition),
     )
-    # Lazy: the scores of one generator are in memory at once.
-    generated = artifacts.read_generated(layout, params.generators, params.judges)
-    stream = rng(params.seed, "examples", layout.dataset, layout.composition)
-    return choose_examples(generated, params.examples, stream, tables)
 
 
-def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
-    """Return the page's variables for a composition with scores. ``rows``: of scores.parquet and
-    comparisons.csv.
+def thumbnails(layout: Layout, pair: GalleryPair) -> dict[str, str]:
+    """Return the images of a pair as data URIs by path, except those that are gone since."""
+    embedded = {}
+    images = [image for prompt in pair.prompts for image in prompt.images]
+    for image in images:
+        if image.path is not None:
+            with suppress(FileNotFoundError, BrokenImage):
+                embedded[image.path] = thumbnail(layout.results / image.path)
+    return embedded
+
+
+def with_scores(layout: Layout, tables: Mapping[str, pd.DataFrame], params: Any) -> dict[str, Any]:
+    """Return the page's variables for a composition with scores. ``tables``: scores, comparisons
+    and by_pair.
     """
     context = with_splits(layout, params)
     names = (layout.dataset, layout.composition)
     # The tables have the rows of all compositions.
-    all_scores, all_comparisons = rows
-    scores = select_composition(all_scores, *names)
-    comparisons = select_composition(all_comparisons, *names)
-    swapped, unseen = examples(layout, params)
+    rows = {name: select_composition(table, *names) for name, table in tables.items()}
+    scores = rows["scores"]
+    pairs = gallery(layout, rows["by_pair"], params)
     # The first figure is embedded, so that the page file alone shows the result.
     first_file, *more_files = map(layout.figure, SCORE_FIGURES)
     figures = show_figures([first_file], embed=True) + show_figures(more_files)
@@ -96,8 +111,7 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     # The order of the page: what is measured, by which judge, on which data.
     splits, divergence = context["sections"]
     judge = judge_section(layout, params.judges, params.max_bias)
-    summary = artifacts.read_summary(layout, scores, comparisons, params)
-    groups = [swapped[start : start + TOGETHER] for start in range(0, len(swapped), TOGETHER)]
+    summary = artifacts.read_summary(layout, scores, rows["comparisons"], params)
     return context | {
         # A pretrained judge may be used unchanged.
         "trained": manifests[0].get("epochs") != 0,
@@ -106,9 +120,10 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
         "sections": [divergence, judge, splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
         "of_section": {"the-judge": show_figures([layout.figure("loss")])},
-        "strip": swapped[:STRIP],
-        "swapped": groups,
-        "unseen": unseen,
+        "gallery": pairs,
+        "compared": MOST_COMPARED,
+        # Like the first figure.
+        "embedded": thumbnails(layout, pairs[0]) if pairs else {},
         "judge_hashes": [manifest["judge_hash"] for manifest in manifests],
     }
 
@@ -125,8 +140,10 @@ def main(job: Job) -> None:
         scored=bool(job.input.scores),
     )
     if run.scored:
-        rows = [read_table(job.input.scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)]
-        compositions = [with_scores(layout, rows, params) for layout in layouts]
+        tables = {"scores": read_table(job.input.scores, MEASUREMENTS)}
+        tables["comparisons"] = pd.read_csv(job.input.comparisons)
+        tables["by_pair"] = pd.read_csv(job.input.by_pair)
+        compositions = [with_scores(layout, tables, params) for layout in layouts]
     else:
         compositions = [with_splits(layout, params) for layout in layouts]
         log.info(ignored_line(run))

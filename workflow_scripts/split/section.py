@@ -124,16 +124,15 @@ def swap_lines(layout: Layout, seed: int) -> list[dict[str, Any]]:
     file = layout.folder / "swapped.parquet"
     # Of all rows, only the columns to choose by are read; then the rows of the chosen images.
     keys = read_table(file, SWAPPED, [*CAPTION_KEY, "pair"])
-    # Each image is a class of its own, so rows are spread over pairs alone.
-    classes = dict(zip(keys["image_id"], keys["image_id"], strict=True))
     stream = rng(seed, "swaps", layout.dataset, layout.composition)
-    chosen = choose_rows(keys, classes, MOST_SWAPS, stream)
-    images = [row.image_id for row in chosen]
+    chosen = choose_rows(keys, "pair", MOST_SWAPS, stream)
+    images = chosen["image_id"].tolist()
     swaps = {}
     for row in read_table(file, SWAPPED, images=images).itertuples():
         swaps[row.image_id, row.caption_id] = row
     pairs = read_table(layout.read / "pairs.parquet", PAIRS, images=images)
-    return [swap_line(swaps[row.image_id, row.caption_id], pairs) for row in chosen]
+    chosen_keys = chosen[CAPTION_KEY].itertuples(index=False, name=None)
+    return [swap_line(swaps[key], pairs) for key in chosen_keys]
 
 
 def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:

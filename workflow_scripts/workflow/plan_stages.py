@@ -299,7 +299,7 @@ class ReportPlan:
         if config.scored:
             for figure in self.figures.values():
                 self.shown_figures += run.in_each_composition(figure)
-        # The artifacts from which examples are chosen, except pairs.
+        # The artifacts of judged images and their prompts, except pairs.
         examples: list[str] = []
         for layout in run.layouts.values():
             for judge in run.judges:

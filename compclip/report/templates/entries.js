@@ -6,6 +6,7 @@ const count = document.getElementById("count"), more = document.getElementById("
 const loaded = new Map(), judges = Number(list.dataset.judges);
 // Whether most judges agree; the count is -1 if there was nothing to choose.
 const most = (number) => Number(2 * number > judges);
+const votes = (number) => `${number} of ${judges} judge${judges > 1 ? "s" : ""}`;
 let rows = [], shown = 0;
 
 function received(name, data) {
@@ -69,9 +70,19 @@ function tag(text) {
   return made;
 }
 
+function verdict(kind, ...words) {
+  return element("p", kind, element("span", "verdict", ...words));
+}
+
 function card(data, [prompt, name, row]) {
-  const columns = data.generators[name], hit = most(columns.hits[row]), right = columns.right[row];
-  const adjective = right < 0 ? "" : `; adjective ${most(right) ? "✓ right" : "✗ wrong"} (${right} of ${judges})`;
+  const columns = data.generators[name], pair = data.prompts.pair[prompt];
+  const hit = most(columns.hits[row]), right = columns.right[row];
+  const verdicts = [verdict(hit ? "hit" : "miss",
+    `Caption ${hit ? "✓ hit" : "✗ miss"} (${votes(columns.hits[row])}); mean rank ${columns.rank[row]} of ${columns.candidates}`)];
+  const named = element("b", "", element("bdi", "", pair));
+  // A noun may have no other adjective, and a prompt no pair.
+  if (right >= 0) verdicts.push(verdict(most(right) ? "hit" : "miss", "Adjective of ", named, ` ${most(right) ? "✓ right" : "✗ wrong"} (${votes(right)})`));
+  else if (pair) verdicts.push(verdict("", "Adjective of ", named, ": no other to choose"));
   const text = data.prompts.text[prompt];
   const image = new Image();
   image.loading = "lazy";
@@ -81,11 +92,11 @@ function card(data, [prompt, name, row]) {
   const caption = element("p", "", tag(data.prompts.split[prompt]), " ", ...words);
   // The tag, which has a direction of its own, does not decide the caption's.
   caption.dir = "auto";
-  return element("article", hit ? "entry hit" : "entry miss",
+  return element("article", "entry",
     element("figure", `picture ${hit ? "hit" : "miss"}`, image),
     element("div", "",
-      element("p", "", element("b", "", name), " ",
-        element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"} (${columns.hits[row]} of ${judges}), rank ${columns.rank[row]} of ${columns.candidates}${adjective}`)),
+      element("p", "", element("b", "", name)),
+      ...verdicts,
       caption,
       element("p", "soft", tag("image"), " ", element("bdi", "", data.prompts.image[prompt]))));
 }
