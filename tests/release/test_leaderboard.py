@@ -90,7 +90,7 @@ def test_lines_have_estimates_and_verdicts_of_models_of_this_split(
         for name, file in (("mine", submitted), ("worse", worse))
     ]
     judges = [(name, of.compositions[COMPOSITION].judges) for name, of in given]
-    scores = compare_submissions(part, judges)[0]
+    scores = compare_submissions(part, judges).scores
     by_name = {
         line["name"]: line for line in lines_of(part, scores, {"mine": "split", "worse": "unknown"})
     }
