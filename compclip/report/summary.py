@@ -334,13 +334,13 @@ def _difference_line(row: Row) -> Line:
 def _divergence_view(divergence: pd.DataFrame) -> View:
     """Return the view of how far the prompts of each split diverge from train."""
     lines = []
-    for name, values in divergence_lines(divergence, "prompts"):
+    for line in divergence_lines(divergence, "prompts"):
         cells: list[TableCell | None] = []
-        for cell in values:
+        for cell in line.cells:
             # Here, the interval is that of random divisions of the same sizes.
             text = f"{cell.value} (random {cell.interval})" if cell else ""
             cells.append(TableCell(text) if cell else None)
-        lines.append(Line(name, cells))
+        lines.append(Line(line.name, cells))
     splits = [SPLIT_NAMES[split] for split in TESTS]
     note = divergence_note(divergence)
     return View("divergence from train", "part", splits, lines, note, csv="")

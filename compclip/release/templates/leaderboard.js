@@ -61,7 +61,7 @@ function heading(table, column, pairs) {
     showBoard();
     table.querySelector("th[aria-sort] button").focus();
   });
-  cell.append(button, element("small", pairs && `[${pairs}]`));
+  cell.append(button, element("small", pairs));
   return cell;
 }
 
@@ -81,6 +81,9 @@ function labeled(label, ...contents) {
   return cell;
 }
 
+// Which pairs a column's intervals are for; one column has it in its name.
+const pairsOf = ({ name, pairs }) => (name.endsWith(pairs) ? "" : `[${pairs}]`);
+
 function score(line, column) {
   const of = line.cells[column.name];
   if (!of) return ["–"];
@@ -96,13 +99,13 @@ function showTable(kind, lines) {
   const columns = DATA.columns.filter((column) => column.table === kind);
   const head = [heading(table, "name", "")];
   if (kind === "composed") head.push(element("th", "verdict", { scope: "col", class: "verdict" }));
-  head.push(...columns.map((column) => heading(table, column.name, column.pairs)));
+  head.push(...columns.map((column) => heading(table, column.name, pairsOf(column))));
   table.tHead.rows[0].replaceChildren(...head);
   const rows = lines.map((line) => {
     const row = element("tr");
     row.append(named(line));
     if (kind === "composed") row.append(element("td", line.verdict, { class: "verdict" }));
-    row.append(...columns.map((column) => labeled(column.name, ...score(line, column))));
+    row.append(...columns.map((column) => labeled(`${column.name} ${pairsOf(column)}`, ...score(line, column))));
     return row;
   });
   table.tBodies[0].replaceChildren(...rows);
@@ -117,10 +120,13 @@ function showBoard() {
 
 function fillTwo(wanted) {
   const names = chosen().lines.toSorted((a, b) => a.control - b.control).map((line) => line.name);
+  const taken = [];
   for (const [place, select] of [two.elements.a, two.elements.b].entries()) {
-    const before = [wanted[place], select.value].find((name) => names.includes(name));
+    const others = names.filter((name) => !taken.includes(name) && name !== wanted[1 - place]);
+    const before = [wanted[place], select.value, ...others].find((name) => names.includes(name));
     select.replaceChildren(...names.map((name) => element("option", name)));
-    select.value = before || names[Math.min(place, names.length - 1)];
+    select.value = before;
+    taken.push(before);
   }
 }
 
@@ -141,15 +147,16 @@ function probability(of) {
 function showTwo() {
   const [a, b] = [two.elements.a.value, two.elements.b.value].map(lineOf);
   const differences = chosen().differences.filter(
-    (of) => [of.a, of.b].includes(a.name) && [of.a, of.b].includes(b.name),
+    (of) => (of.a === a.name && of.b === b.name) || (of.a === b.name && of.b === a.name),
   );
   const heads = ["", a.name, b.name, `${a.name} − ${b.name}`, "p (Holm)", "n"];
   const table = document.querySelector(".compared");
   table.tHead.rows[0].replaceChildren(...heads.map((text) => element("th", text, { scope: "col" })));
-  const rows = DATA.columns.map((column) => {
+  const columns = DATA.columns.filter(({ name }) => a.cells[name] || b.cells[name]);
+  const rows = columns.map((column) => {
     const of = differences.find((row) => `${row.measure}, ${row.split}` === column.name);
     const title = element("th", column.name, { scope: "row" });
-    title.append(element("small", `[${column.pairs}]`));
+    title.append(element("small", pairsOf(column)));
     const contents = [
       score(a, column),
       score(b, column),
