@@ -25,7 +25,7 @@ from compclip.core.errors import require
 from compclip.core.tables import TESTS, is_further
 from compclip.generate.generator import PROMPT_KEYS
 from compclip.release.open_release import open_release
-from compclip.release.submit import score_part
+from compclip.release.submit import score_part, sets_to_score
 from compclip.score.choices import Embed
 from compclip.score.score_images import embed_once
 from compclip.stats.estimates import ScoreEstimate, estimate_score
@@ -168,13 +168,14 @@ class ReleaseMetric(torch.nn.Module):
             path=self.prompts["file_name"].where(made), status=status
         )
 
+        sets = sets_to_score(self.part, manifest, [self.split])
+
         def entries_by(judge: str) -> pd.DataFrame:
             def images(ids: Sequence[str]) -> np.ndarray:
                 return np.stack([self.state[image_id][judge] for image_id in ids])
 
-            scored = score_part(
-                self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split]
-            )
+            texts = self.texts[judge]
+            scored = score_part(self.part, sets, judge, lambda _: texts, images)
             table = scored[self.split].table
             # As in the table of a run, all prompts have the same number of draws.
             return table[~is_further(table)]

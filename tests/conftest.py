@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,12 @@ from hypothesis import settings
 
 from compclip.core.log import log
 from tests.project import Project
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SWITCHES = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+).split()
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
 settings.register_profile("compclip", deadline=None, derandomize=True)
@@ -106,6 +112,34 @@ def lines() -> Iterator[list[str]]:
     yield recorded
     log.removeHandler(handler)
     log.setLevel(level)
+
+
+# Per module, because while playwright runs, its event loop prevents tests from calling Snakemake.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium with a profile of its own."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    binary = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if binary is None:
+        pytest.skip(f"no Chromium on this machine (looked for {', '.join(CHROMIUM)})")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=binary, args=SWITCHES)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    opened = []
+
+    def open_page(file: Path, fragment: str = "", **options: Any) -> Any:
+        opened.append(browser.new_page(bypass_csp=True, **options))
+        opened[-1].goto(file.as_uri() + fragment)
+        return opened[-1]
+
+    yield open_page
+    for page in opened:
+        page.close()
 
 
 @pytest.fixture(scope="session")

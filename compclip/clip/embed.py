@@ -129,9 +129,11 @@ class Embedder:
         image_keys = self._image_keys(items, digests)
         return self._rows("images", image_keys, encode, lambda row: str(items[row][0]))
 
-    def files(self, paths: Sequence[str | Path]) -> np.ndarray:
-        """Return (n, d) for files without boxes."""
-        return self.images([(Path(path), None) for path in paths])
+    def files(
+        self, paths: Sequence[str | Path], checked: Mapping[str, str] | None = None
+    ) -> np.ndarray:
+        """Return (n, d) for files without boxes; ``checked``: as of ``images``."""
+        return self.images([(Path(path), None) for path in paths], checked)
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return (n, d) for captions."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -24,8 +24,11 @@ class TableCell:
 
 
 class Line(NamedTuple):
+    """A line of a table; ``mark`` is a caution that stands beside the name."""
+
     name: str
     cells: Sequence[TableCell | None]
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,20 @@ class View:
 
     @property
     def markdown(self) -> str:
-        table = pd.DataFrame(map(_texts, self.lines), columns=[self.head, *self.columns])
         alignment = ["left"] + ["right"] * len(self.columns)
+        return self._text(colalign=alignment)
+
+    @property
+    def screen(self) -> str:
+        """The table for a terminal."""
+        return self._text(tablefmt="simple")
+
+    def _text(self, **layout: Any) -> str:
+        table = pd.DataFrame(map(_texts, self.lines), columns=[self.head, *self.columns])
         # Numbers are formatted already.
-        return table.to_markdown(index=False, colalign=alignment, disable_numparse=True)
+        return table.to_markdown(index=False, disable_numparse=True, **layout)
 
 
 def _texts(line: Line) -> list[str]:
-    return [line.name, *(str(cell or NONE) for cell in line.cells)]
+    name = f"{line.name} ({line.mark})" if line.mark else line.name
+    return [name, *(str(cell or NONE) for cell in line.cells)]

@@ -21,7 +21,7 @@ from compclip.score.entries import ENTRY
 from compclip.split.pools import choose_candidates, least_distractors
 
 if TYPE_CHECKING:
-    from compclip.release.open_release import Release, ReleasedTables
+    from compclip.release.open_release import Release, ReleasedTables, Summarized
 
 RELEASE_FILE = "release.json"
 # What Snakemake, git and the Hub's client put at the top of a folder; it is never read.
@@ -101,8 +101,10 @@ def check_part(composition: "ReleasedTables") -> None:
     # What a submission's scores are compared with.
     for judge in settings.judges:
         _check_judge(composition, judge)
-        for generator in settings.generators:
-            _check_scores(composition, judge, generator)
+    for generator, by_judge in composition.summarized.items():
+        for judge, control in by_judge.items():
+            folder = composition.folder / "scores" / judge / generator
+            _check_scores(folder, prompts, control)
 
 
 def _check_prompts(composition: "ReleasedTables") -> None:
@@ -138,11 +140,8 @@ def _check_judge(composition: "ReleasedTables", judge: str) -> None:
     require(is_whole, file, f"mean has not {size} numbers", DOWNLOAD)
 
 
-def _check_scores(composition: "ReleasedTables", judge: str, generator: str) -> None:
+def _check_scores(folder: Path, prompts: pd.DataFrame, control: "Summarized") -> None:
     """Raise UserError unless the scores of a control are of the prompts, and possible."""
-    prompts = composition.tables["prompts"]
-    folder = composition.folder / "scores" / judge / generator
-    control = composition.control(judge, generator)
     for name, table in control.tables.items():
         file = folder / f"{name}.parquet"
         # A set is named after its split, with further distractors after a dot.

@@ -15,11 +15,17 @@ from pydantic_settings import CliPositionalArg
 from compclip.core.errors import require
 from compclip.core.identity.digests import sha256
 from compclip.core.settings.cli import Command
-from compclip.core.tables import HELD_OUT_SPLITS, TESTS
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.release.open_release import Release, ReleasedTables, open_release
-from compclip.release.submission import Submission, compare_submissions, look, read_submission
+from compclip.release.submission import (
+    REPEATS_IMAGES,
+    Submission,
+    compare_submissions,
+    look,
+    read_submission,
+)
 from compclip.release.verify import inconsistent, read_verified
 from compclip.report import verdicts
 from compclip.report.measures import COMPARED
@@ -27,7 +33,9 @@ from compclip.report.rows import Place, Row, main_rows, pivot, select_kind
 from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.estimates import INTERVAL_COLUMNS
 
-VALUE_AND_INTERVAL = ("value", *INTERVAL_COLUMNS)
+# Which pairs an interval on the page is for, as in the report: verdicts are about the same pairs.
+SAME, NEW = "same pairs", "new pairs"
+COMPOSES_NEW = f"composes, {NEW}"
 # Columns of a difference on the page.
 DIFFERENCE_COLUMNS = [
     "a",
@@ -89,12 +97,26 @@ def read_submissions(files: list[Path], release: Release) -> dict[Path, Submissi
     return submissions
 
 
-def _ends(row: Row | None) -> dict[str, float | None] | None:
-    """Return a value with its intervals; None if there is none."""
+def columns_of_page() -> list[dict[str, str]]:
+    """Return the columns of the page: name, table, and which pairs their intervals are for."""
+    composed = ["draws seen pairs", "draws held-out pairs", "composes"]
+    composed += [f"composes, {SPLIT_NAMES[split]}" for split in HELD_OUT_SPLITS]
+    columns = [{"name": name, "table": "composed", "pairs": SAME} for name in composed]
+    columns.append({"name": COMPOSES_NEW, "table": "composed", "pairs": NEW})
+    for measure, split in product(COMPARED.values(), TESTS):
+        name = f"{measure.title}, {SPLIT_NAMES[split]}"
+        columns.append({"name": name, "table": "scores", "pairs": NEW})
+    return columns
+
+
+def _cell(row: Row | None, pairs: str) -> dict[str, float | None] | None:
+    """Return a value with its interval for the same or for new pairs; None if there is none."""
     if row is None or pd.isna(row["value"]):
         return None
+    prefix = pairs.replace(" ", "_")
+    cell = {"value": row["value"], "low": row[f"{prefix}_low"], "high": row[f"{prefix}_high"]}
     # JSON has no NaN.
-    return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_INTERVAL}
+    return {key: None if pd.isna(number) else number for key, number in cell.items()}
 
 
 def lines_of(
@@ -123,15 +145,31 @@ def lines_of(
 
 def _cells(rows: Mapping[Place, Row]) -> dict[str, Any]:
     """Return a generator's values by column of the page."""
-    cells = {"composes": _ends(composed_of(rows))}
-    cells["draws seen pairs"] = _ends(rows.get(SEEN_SKILL))
+    composed = composed_of(rows)
+    row_of = {"composes": composed, COMPOSES_NEW: composed}
+    row_of["draws seen pairs"] = rows.get(SEEN_SKILL)
+    row_of["draws held-out pairs"] = rows.get((HELD_OUT, "draws_held_out_pairs"))
     for split in HELD_OUT_SPLITS:
-        column = f"composes, {SPLIT_NAMES[split]}"
-        cells[column] = _ends(composed_of(rows, split))
+        row_of[f"composes, {SPLIT_NAMES[split]}"] = composed_of(rows, split)
     for measure, split in product(COMPARED, TESTS):
-        column = f"{COMPARED[measure].title}, {SPLIT_NAMES[split]}"
-        cells[column] = _ends(rows.get((split, measure)))
-    return cells
+        row_of[f"{COMPARED[measure].title}, {SPLIT_NAMES[split]}"] = rows.get((split, measure))
+    return {
+        column["name"]: _cell(row_of[column["name"]], column["pairs"])
+        for column in columns_of_page()
+    }
+
+
+def marks_of(submission: Submission, verified: bool) -> list[str]:
+    """Return the marks beside the name of a submission."""
+    training_mark = verdicts.TRAINING_MARKS.get(submission.training_data, "")
+    marks = ["verified"] if verified else []
+    if submission.judge_weights != "none":
+        marks.append(submission.judge_weights)
+    if training_mark:
+        marks.append(training_mark)
+    if submission.repeats_images:
+        marks.append(REPEATS_IMAGES)
+    return marks
 
 
 def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
@@ -150,14 +188,14 @@ def leaderboard_data(
     release: Release, submissions: dict[Path, Submission], verified: set[str]
 ) -> dict[str, Any]:
     """Return the page's data as JSON values."""
-    statements = {
-        submission.name: {
+    statements = {}
+    for file, submission in submissions.items():
+        is_verified = sha256(file) in verified
+        statements[submission.name] = {
             "judge_weights": submission.judge_weights,
-            "training_data": submission.training_data,
-            "verified": sha256(file) in verified,
+            "verified": is_verified,
+            "marks": marks_of(submission, is_verified),
         }
-        for file, submission in submissions.items()
-    }
     training_data = {
         submission.name: submission.training_data for submission in submissions.values()
     }
@@ -173,10 +211,10 @@ def leaderboard_data(
         for line in lines:
             line["control"] = line["name"] in composition.contents.generators
             # Controls state nothing.
-            line.update(statements.get(line["name"], {}))
+            line.update(statements.get(line["name"], {"marks": ["control"]}))
         differences = differences_of(tables.comparisons)
         compositions[name] = {"lines": lines, "differences": differences}
-    return {"compositions": compositions}
+    return {"columns": columns_of_page(), "compositions": compositions}
 
 
 def main(command: Leaderboard) -> None:

@@ -248,12 +248,19 @@ class ReleasedTables:
         )
 
     @cached_property
-    def controls(self) -> list[Scored]:
-        """The scores of the control generators."""
-        # All judges of one generator are averaged before the next one is read.
-        result = []
+    def summarized(self) -> dict[str, dict[str, Summarized]]:
+        """The scores of each control generator by each judge."""
+        result = {}
         for generator in self.contents.generators:
             by_judge = {judge: self.control(judge, generator) for judge in self.contents.judges}
+            result[generator] = by_judge
+        return result
+
+    @cached_property
+    def controls(self) -> list[Scored]:
+        """The scores of the control generators."""
+        result = []
+        for by_judge in self.summarized.values():
             result += self.of_judges(by_judge)
         return result
 

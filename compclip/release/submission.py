@@ -7,8 +7,9 @@ these lists and the release.
 
 import platform
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from typing_extensions import TypedDict
 from compclip.core.artifacts.rounding import DECIMALS, json_values
 from compclip.core.errors import require
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
-from compclip.generate.generators.folder import MOST_EQUAL
+from compclip.generate.generators.folder import equal_fault, equal_images
 from compclip.release.config import Line
 from compclip.release.file_models import (
     CONTROLS,
@@ -39,7 +40,16 @@ from compclip.release.open_release import (
     SummaryKey,
     package_version,
 )
-from compclip.report.make_table import CompositionResults, Tables, make_table
+from compclip.report.by_pair import pair_rows
+from compclip.report.comparisons import comparisons
+from compclip.report.composed import Estimates, estimate_all
+from compclip.report.make_table import (
+    CompositionResults,
+    differences_of_rows,
+    pairs_of_rows,
+    rows_of_composition,
+    scores_of_rows,
+)
 from compclip.report.scored import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
@@ -48,6 +58,8 @@ from compclip.stats import balance
 
 FAILED = ("missing", "broken")
 COUNTS_AS_WRONG = "a missing image counts as wrong"
+REPEATS_IMAGES = "repeats images"  # the mark of such a submission
+SUBMIT_AGAIN = "draw an image for each text, or submit again with --allow-equal"
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 # What the texts on the left look like.
 LOOK_ALIKE = {
@@ -153,13 +165,14 @@ class Submission(Strict):
     """The content of ``submission.json``.
 
     ``name``, ``judge_weights``, ``training_data`` and ``environment`` are as told: nothing can
-    prove them.
+    prove them. ``repeats_images`` follows from the digests of the images.
     """
 
     schema_version: Literal[3] = 3
     name: Name
     judge_weights: JudgeWeights
     training_data: TrainingData
+    repeats_images: bool  # more than a few images equal that of another text
     release: ReleaseId
     environment: Environment
     compositions: dict[str, SubmittedComposition]
@@ -223,12 +236,29 @@ def read_submission(file: Path, release: Release) -> Submission:
     # As lists, here and below: the order of figures follows that of compositions and judges.
     is_same = [*submission.compositions] == [*release.parts]
     require(is_same, file, "other compositions than the release", "submit again")
+    repeated = ""
     for name, composition in release.parts.items():
         submitted = submission.compositions[name]
         location = f"{file}: {name}"
         _check_images(location, submitted, composition)
         _check_sets(location, submitted, composition)
+        fault = repeated_images(composition.tables["prompts"], submitted.images)
+        require(submission.repeats_images or not fault, location, fault, SUBMIT_AGAIN)
+        repeated = repeated or fault
+    # Its mark on pages is computed, not told.
+    is_same = submission.repeats_images == bool(repeated)
+    require(is_same, file, "repeats_images is true, but no images repeat", "submit again")
     return submission
+
+
+def repeated_images(prompts: pd.DataFrame, digests: Mapping[str, str]) -> str:
+    """Return what is wrong if images repeat for different texts, else "".
+
+    Args:
+        digests: as ``SubmittedComposition.images``.
+    """
+    made = {name: digest for name, digest in digests.items() if digest not in FAILED}
+    return equal_fault(equal_images(prompts, made), len(made))
 
 
 def release_id(release: Release) -> ReleaseId:
@@ -252,15 +282,6 @@ def _check_images(
     images = submitted.images
     fault = f"images of {len(images)} prompts, expected {len(names)}: {COUNTS_AS_WRONG}"
     require(set(images) == names, location, fault, "submit again")
-    # A few images may be equal, for example if they are all black (``MOST_EQUAL``).
-    digests = prompts["file_name"].map(images)
-    image_digests = digests.where(~digests.isin(FAILED))
-    # An image that is equal to that of another text was not drawn from both texts.
-    first_text = prompts["text"].groupby(image_digests).transform("first")
-    equal = int((image_digests.notna() & (prompts["text"] != first_text)).sum())
-    fault = f"{equal} of {image_digests.count()} images are equal to that of another text"
-    remedy = "draw an image for each text, and submit again"
-    require(equal <= MOST_EQUAL * image_digests.count(), location, fault, remedy)
 
 
 def _check_sets(
@@ -375,35 +396,56 @@ def scored_of(composition: ReleasedTables, name: str, judges: ScoresByJudge) -> 
     return composition.of_judges(by_judge)
 
 
+@dataclass(frozen=True)
+class ComparedSubmissions:
+    """The controls of a composition and submissions; a table is computed when it is first used."""
+
+    composition: ReleasedTables
+    submitted: Sequence[Scored]
+
+    @cached_property
+    def results(self) -> CompositionResults:
+        # A control by a single judge is in no table of a release.
+        controls = [score for score in self.composition.controls if not score.single_judge]
+        scores = [*controls, *self.submitted]
+        variants = self.composition.variants
+        return CompositionResults(scores, self.composition.divergences, fids={}, variants=variants)
+
+    @cached_property
+    def estimates(self) -> Estimates | None:
+        # Controls are not ranked, so simultaneous intervals are over the submissions alone.
+        settings = self.composition.contents
+        return estimate_all(self.results.scores, settings.anchors, settings.generators)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The rows of ``scores.parquet``."""
+        chunks = self.composition.release.contents.scoring.chunks
+        return scores_of_rows(rows_of_composition(self.results, self.estimates, chunks))
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """The rows of ``comparisons.csv``."""
+        return differences_of_rows(comparisons(self.results.scores))
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The rows of ``pairs.csv`` of the submissions."""
+        return pairs_of_rows(pair_rows(self.submitted, self.estimates))
+
+
 def compare_submissions(
-    composition: ReleasedTables,
-    submissions: Iterable[tuple[str, ScoresByJudge]],
-    controls: Collection[str | None] | None = None,
-) -> Tables:
-    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and
-    submissions.
+    composition: ReleasedTables, submissions: Iterable[tuple[str, ScoresByJudge]]
+) -> ComparedSubmissions:
+    """Return the tables of controls and submissions.
 
     Args:
         submissions: scores by judge, by the submission's name.
-        controls: some of the control generators; None: all.
     """
-    scores = [
-        score for score in composition.controls if controls is None or score.generator in controls
-    ]
+    submitted = list[Scored]()
     for name, judges in submissions:
-        scores += scored_of(composition, name, judges)
-    composition_results = CompositionResults(
-        scores, composition.divergences, fids={}, variants=composition.variants
-    )
-    # Controls are not ranked, so simultaneous intervals are over the submissions alone.
-    settings = composition.contents
-    chunks = composition.release.contents.scoring.chunks
-    return make_table(
-        [composition_results],
-        anchors=settings.anchors,
-        controls=settings.generators,
-        chunks=chunks,
-    )
+        submitted += scored_of(composition, name, judges)
+    return ComparedSubmissions(composition, submitted)
 
 
 def figures_of(
@@ -415,14 +457,15 @@ def figures_of(
     Args:
         judges: the scores of each composition by judge.
     """
-    scores = []
+    tables = []
     for composition_name, composition in release.parts.items():
-        # Other controls do not affect the estimates.
-        anchors = chain.from_iterable(composition.contents.anchors.values())
-        controls = [release.contents.reference, *anchors]
-        submissions = [(name, judges[composition_name])]
-        scores.append(compare_submissions(composition, submissions, controls).scores)
-    table = pd.concat(scores, ignore_index=True)
+        tables.append(compare_submissions(composition, [(name, judges[composition_name])]))
+    return figures_in(tables, name)
+
+
+def figures_in(tables: Iterable[ComparedSubmissions], name: str) -> list[dict[str, Any]]:
+    """Return a submission's rows of the tables of all compositions as ``figures_of`` does."""
+    table = pd.concat([compared.scores for compared in tables], ignore_index=True)
     rows = table[table["generator"] == name]
     # JSON has no NaN; objects, because columns of numbers have no None.
     values = rows.astype(object).where(rows.notna(), None)

@@ -25,19 +25,22 @@ from compclip.release.file_models import DOWNLOAD
 from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.submission import (
     FAILED,
+    ComparedSubmissions,
     JudgeWeights,
     ScoresByJudge,
     Submission,
     SubmittedComposition,
     TrainingData,
     check_name,
+    compare_submissions,
     environment,
-    figures_of,
+    figures_in,
     release_id,
+    repeated_images,
     submitted_scores,
 )
 from compclip.score.choices import Embed
-from compclip.score.entries import entry_sets
+from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.score_images import embed_once, score_images
 from compclip.score.score_table import SetScores
 from compclip.split.pools import Pools
@@ -67,6 +70,11 @@ class Submit(Command):
         False, description="accept missing and broken images, which count as wrong"
     )
     sizes: bool = Field(False, description="accept images of different sizes")
+    allow_equal: bool = Field(
+        False,
+        description="accept equal images of different texts, as of a memorizer; the submission and "
+        "its pages say so",
+    )
     device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
     cache: CacheFolder
     output: Path = Field(
@@ -82,11 +90,15 @@ class Pictures:
         manifest: columns of ``tables.MANIFEST``, with paths of files.
         digests: by file_name, the sha256 of the image, ``missing`` or ``broken``.
         sizes: numbers of images by width and height.
+        repeated: what is wrong if images repeat for different texts, else "".
+        digest_by_path: the sha256 of each image by its path in the manifest.
     """
 
     manifest: pd.DataFrame
     digests: dict[str, str]
     sizes: Counter[tuple[int, int]]
+    repeated: str
+    digest_by_path: dict[str, str]
 
 
 def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
@@ -110,7 +122,9 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     # A digest stands for an image; the manifest has its status instead.
     status = names.map(digests).where(~names.isin(paths), "ok")
     manifest = prompts[PROMPT_KEYS].assign(path=names.map(paths), status=status)
-    return Pictures(manifest, digests, sizes)
+    repeated = repeated_images(prompts, digests)
+    digest_by_path = {path: digests[name] for name, path in paths.items()}
+    return Pictures(manifest, digests, sizes, repeated, digest_by_path)
 
 
 def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
@@ -121,17 +135,16 @@ def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
     }
 
 
-def check_pictures(
-    folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool
-) -> None:
-    """Raise UserError for missing and broken images and for different sizes, unless
-    accepted.
+def check_pictures(composition: str, pictures: Pictures, command: Submit) -> None:
+    """Raise UserError for missing and broken images, for different sizes and for equal images,
+    unless accepted.
     """
+    folder = command.images
     lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
     counts = f"{len(lacking)} of {len(pictures.digests)} images of {composition}"
     fault = f"{counts} are missing or broken"
     remedy = "draw them, or add --missing to count them as wrong"
-    require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
+    require(command.missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
     if lacking:
         log.warning("warning: %s: %s; they count as wrong", folder, fault)
     size_counts = [
@@ -139,45 +152,58 @@ def check_pictures(
     ]
     number = len(pictures.sizes)
     fault = f"images of {composition} have {number} sizes ({', '.join(size_counts)})"
-    require(sizes or number < 2, folder, fault, "draw all at one size, or add --sizes")
+    require(command.sizes or number < 2, folder, fault, "draw all at one size, or add --sizes")
+    fault = pictures.repeated and f"{composition}: {pictures.repeated}"
+    remedy = "draw an image for each text, or add --allow-equal, which marks the submission"
+    require(command.allow_equal or not fault, folder, fault, remedy)
+    if fault:
+        log.warning("warning: %s: %s; the submission is marked", folder, fault)
 
 
-def score_part(
-    composition: ReleasedTables,
-    manifest: pd.DataFrame,
-    judge: str,
-    texts: Callable[[Sequence[str]], Embed],
-    images: Embed,
-    splits: Sequence[str] = TESTS,
-) -> dict[str, SetScores]:
-    """Score the images of one composition by one judge, by set.
+def sets_to_score(
+    composition: ReleasedTables, manifest: pd.DataFrame, splits: Sequence[str] = TESTS
+) -> list[EntrySet]:
+    """Return the sets of one composition, which all judges share.
 
     Args:
         manifest: as in ``Pictures``.
-        texts: given all texts, returns a function that maps some of them to their embeddings.
-        images: maps paths to embeddings.
+        splits: a metric (``compclip.metrics``) scores one split alone.
     """
-    rules = composition.rules
     tables = composition.tables
-    sets = entry_sets(
+    return entry_sets(
         splits,
-        rules.scoring.distractors,
+        composition.release.contents.scoring.distractors,
         prompts=tables["prompts"],
         manifest=manifest,
         pools=Pools(composition.release.captions, composition.judged, tables["swapped"]),
         classes=composition.release.classes,
         variants=tables["variants"],
     )
-    # A metric (``compclip.metrics``) scores one split alone.
-    variants = tables["variants"]
-    variants = variants[variants["split"].isin(splits)]
+
+
+def score_part(
+    composition: ReleasedTables,
+    sets: Sequence[EntrySet],
+    judge: str,
+    texts: Callable[[Sequence[str]], Embed],
+    images: Embed,
+) -> dict[str, SetScores]:
+    """Score the images of one composition by one judge, by set.
+
+    Args:
+        sets: as ``sets_to_score`` returns them.
+        texts: given all texts, returns a function that maps some of them to their embeddings.
+        images: maps paths to embeddings.
+    """
+    variants = composition.tables["variants"]
+    variants = variants[variants["split"].isin([entry_set.split for entry_set in sets])]
     captions = set[str]()
     for entry_set in sets:
         captions |= entry_set.texts
     # Sorted, since a set has no fixed order, and other batches round differently.
     embed = texts([*sorted(captions), *variants["text"]])
     adjustment = composition.adjustment(judge)
-    return score_images(sets, rules, embed, images, adjustment)
+    return score_images(sets, composition.rules, embed, images, adjustment)
 
 
 def score_parts(
@@ -192,6 +218,7 @@ def score_parts(
         judges = composition.contents.judges
         folders = [release.folder / judge.folder for judge in judges.values()]
         scores[name] = {}
+        sets = sets_to_score(composition, pictures[name].manifest)
         # All judges at once, since an image is then read once for all of them.
         with open_embedders(folders, settings.batch, settings.threads, device, cache) as embedders:
             for (judge, released), embedder in zip(judges.items(), embedders, strict=True):
@@ -202,35 +229,40 @@ def score_parts(
                 fault = f"its hash is {actual_hash}, not {released.hash} as in the release"
                 require(actual_hash == released.hash, folder, fault, DOWNLOAD)
                 texts = partial(embed_once, embedder)
-                manifest = pictures[name].manifest
                 # The pictures are the user's files, which are in no table of images.
-                scored = score_part(composition, manifest, judge, texts, embedder.files)
+                images = partial(embedder.files, checked=pictures[name].digest_by_path)
+                scored = score_part(composition, sets, judge, texts, images)
                 scores[name][judge] = submitted_scores(released.hash, scored)
     return scores
 
 
-def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) -> Submission:
-    """Return the submission of a model's images."""
+def submit(
+    release: Release, pictures: Mapping[str, Pictures], command: Submit
+) -> tuple[Submission, list[ComparedSubmissions]]:
+    """Return the submission of a model's images, and its tables of each composition."""
     # Values by judge; all figures follow from them.
     scores = score_parts(release, pictures, command.device, command.cache)
     compositions = {}
+    tables = []
     for name, composition in release.parts.items():
+        tables.append(compare_submissions(composition, [(command.name, scores[name])]))
         compositions[name] = SubmittedComposition(
             prompts=composition.prompts_digest,
             images=pictures[name].digests,
             judges=scores[name],
         )
-    # Anyone can compute these figures from the scores; ``compclip verify`` does.
-    figures = figures_of(release, command.name, scores)
-    return Submission(
+    submission = Submission(
         name=command.name,
         judge_weights=command.judge_weights,
         training_data=command.training_data,
+        repeats_images=any(part.repeated for part in pictures.values()),
         release=release_id(release),
         environment=environment(),
         compositions=compositions,
-        scores=figures,
+        # Anyone can compute these figures from the scores; ``compclip verify`` does.
+        scores=figures_in(tables, command.name),
     )
+    return submission, tables
 
 
 def main(command: Submit) -> None:
@@ -243,12 +275,12 @@ def main(command: Submit) -> None:
     check_name("--name", command.name, release)
     pictures = all_pictures(release, command.images)
     for name, images in pictures.items():
-        check_pictures(command.images, name, images, command.missing, command.sizes)
-    submission = submit(release, pictures, command)
+        check_pictures(name, images, command)
+    submission, tables = submit(release, pictures, command)
     write_text(submission.model_dump_json() + "\n", command.output)
     # The scores are written even if drawing the page fails.
     page = command.output.with_suffix(".html")
-    lines = write_submission_page(release, submission, page)
+    lines = write_submission_page(release, submission, tables, page)
     images_scored = sum(images.sizes.total() for images in pictures.values())
     log.info("%d images scored in %.0f s", images_scored, time.monotonic() - started)
     print(*lines, f"submission: {command.output}", f"page: {page}", sep="\n")

@@ -69,7 +69,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
         figure,
         f"How often a judge ranks an image's caption first: R-precision: among {candidates} "
         "captions; adjective "
-        "accuracy: among its variants with other adjectives. Lines: 95 % intervals; "
+        "accuracy: among its variants with other adjectives. Lines: 95 % intervals for new pairs; "
         f"n = {counts} images a row; seed {seed}.",
     )
 

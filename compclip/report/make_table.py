@@ -70,15 +70,29 @@ def make_table(
         rows += rows_of_composition(composition, estimates, chunks)
         comparison_rows += comparisons.comparisons(composition.scores)
         pair_rows += by_pair.pair_rows(composition.scores, estimates)
+    return Tables(
+        scores_of_rows(rows), differences_of_rows(comparison_rows), pairs_of_rows(pair_rows)
+    )
+
+
+def scores_of_rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the table of rows of ``scores.parquet``."""
     columns = MEASUREMENTS.columns
     types = {name: column.dtype for name, column in columns.items() if column.dtype != "str"}
     # Rows have only the columns that say something; all others become missing values.
     scores = pd.DataFrame(rows, columns=[*columns]).astype(types)
-    compared = pd.DataFrame(comparison_rows, columns=comparisons.COMPARISON_COLUMNS)
-    pairs = pd.DataFrame(pair_rows, columns=by_pair.PAIR_COLUMNS)
     # Without any note, pandas does not take their column for texts.
-    scores = with_decimals(scores).astype({"note": "str"})
-    return Tables(scores, with_decimals(compared), with_decimals(pairs))
+    return with_decimals(scores).astype({"note": "str"})
+
+
+def differences_of_rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the table of rows of ``comparisons.csv``."""
+    return with_decimals(pd.DataFrame(rows, columns=comparisons.COMPARISON_COLUMNS))
+
+
+def pairs_of_rows(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the table of rows of ``pairs.csv``."""
+    return with_decimals(pd.DataFrame(rows, columns=by_pair.PAIR_COLUMNS))
 
 
 def rows_of_composition(

@@ -52,6 +52,7 @@ NOTES = {
     "in an image."
     " Chance is {chance} %.",
 }
+NEW_PAIRS = "In brackets 95 % intervals for new pairs."
 # How to reduce the error from each source.
 REMEDIES = {
     "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
@@ -129,10 +130,17 @@ def balances(trained: pd.DataFrame) -> bool:
 
 
 def score_views(
-    scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]
+    scores: pd.DataFrame,
+    comparisons: pd.DataFrame | None = None,
+    fids: Mapping[str, Any] | None = None,
+    training_data: Mapping[str, str] | None = None,
 ) -> dict[str, list[View]]:
-    """Return the views of one composition by kind. ``scores``, ``comparisons``: rows of these
-    files.
+    """Return the views of one composition by kind.
+
+    Args:
+        scores, comparisons: rows of these files; None: no view of differences.
+        fids: as of ``Results``.
+        training_data: as of ``verdicts``; models that were trained on other data are marked.
     """
     trained = main_rows(scores)
     views = {"composed": [composed_view(scores)], "scores": [], "oracle": []}
@@ -145,8 +153,36 @@ def score_views(
     views["screen"] = [screen_view(scores)]
     views["other"] = _other_views(scores, trained)
     views["fid"] = [_fid_view(scores, fids)] if fids else []
-    views["between"] = [_between(comparisons)]
-    return views
+    views["between"] = [] if comparisons is None else [_between(comparisons)]
+    marks = {
+        name: verdicts.TRAINING_MARKS.get(trained_on, "")
+        for name, trained_on in (training_data or {}).items()
+    }
+    return {kind: _marked(of_kind, marks) for kind, of_kind in views.items()}
+
+
+def _marked(views: Sequence[View], marks: Mapping[str, str]) -> list[View]:
+    """Return views with marks beside the names of generators."""
+    result = []
+    for view in views:
+        lines = [line._replace(mark=marks.get(line.name, "")) for line in view.lines]
+        result.append(replace(view, lines=lines))
+    return result
+
+
+def scores_for_screen(scores: pd.DataFrame, generator: str) -> str:
+    """Return a generator's scores by split, with intervals for new pairs, as text.
+
+    Args:
+        scores: rows of ``scores.parquet`` of one composition.
+    """
+    rows = pivot(main_rows(scores))[generator]
+    lines = []
+    for split in TESTS:
+        cells = [_cell(rows, (split, measure)) for measure in COMPARED]
+        lines.append(Line(SPLIT_NAMES[split], cells))
+    columns = [f"{measure.title}, % [new pairs]" for measure in COMPARED.values()]
+    return View("scores", "split", columns, lines).screen
 
 
 def _columns_of_splits(measure: str) -> dict[str, Place]:
@@ -176,7 +212,7 @@ def _score_view(scores: pd.DataFrame, trained: pd.DataFrame, name: str) -> View:
     chance = span(chances, percent)
     blind = span(blind_scores, percent)
     note = NOTES[name].format(chance=chance, blind=blind)
-    note = f"{measure.definition} {note}{ceiling_note(scores, name)}"
+    note = f"{measure.definition} {note} {NEW_PAIRS}{ceiling_note(scores, name)}"
     return _by_split(measure.title, pd.concat([trained, matched]), columns, note)
 
 
@@ -377,13 +413,13 @@ def _difference_line(row: Row) -> Line:
 def _divergence_view(divergence: pd.DataFrame) -> View:
     """Return the view of how far the prompts of each split diverge from train."""
     lines = []
-    for name, values in divergence_lines(divergence, "prompts"):
+    for line in divergence_lines(divergence, "prompts"):
         cells: list[TableCell | None] = []
-        for cell in values:
+        for cell in line.cells:
             # Here, the interval is that of random divisions of the same sizes.
             text = f"{cell.value} (random {cell.interval})" if cell else ""
             cells.append(TableCell(text) if cell else None)
-        lines.append(Line(name, cells))
+        lines.append(Line(line.name, cells))
     splits = [SPLIT_NAMES[split] for split in TESTS]
     note = divergence_note(divergence)
     return View("divergence from train", "part", splits, lines, note, csv="")
@@ -596,7 +632,7 @@ def summarize(results: Results) -> Summary:
         scores, results.anchors, passes_bias_check, results.training_data
     )
     lines = [verdict.line for verdict in by_generator] or [verdicts.none_line(results.anchors)]
-    views = score_views(scores, results.comparisons, results.fids)
+    views = score_views(scores, results.comparisons, results.fids, results.training_data)
     divergence = _divergence_view(results.divergence)
     views["divergence"] = [divergence] if divergence.lines else []
     # The bias check is always named, since verdicts depend on it.
@@ -639,19 +675,15 @@ def _screen_table(summary: Summary) -> list[str]:
     shown = [line for line in view.lines if line.name not in at_end]
     if not shown:
         return []
-    rows = []
-    for line in shown[:MOST_GENERATORS]:
-        cells = [str(cell) if cell else NONE for cell in line.cells]
-        rows.append([short(line.name), *cells])
-    table = pd.DataFrame(rows, columns=[view.head, *view.columns])
-    text = table.to_markdown(index=False, tablefmt="simple", disable_numparse=True)
+    # Marks would not fit into a line.
+    shown_lines = [Line(short(line.name), line.cells) for line in shown[:MOST_GENERATORS]]
     lines = [*SCREEN_MEANING]
     if TRUTH in view.columns:
         lines.append("truth: counted in the drawn scenes")
     for value, name in ((100, ANCHOR_NAMES[0]), (0, ANCHOR_NAMES[1])):
         if anchors[name]:
             lines.append(f"{value}: {SCALE_ENDS[name]} ({', '.join(map(short, anchors[name]))})")
-    lines += ["", text, ""]
+    lines += ["", replace(view, lines=shown_lines).screen, ""]
     omitted = len(shown) - MOST_GENERATORS
     if omitted > 0:
         lines.append(f"{omitted} more generators are in table.md.")

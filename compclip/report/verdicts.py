@@ -32,6 +32,8 @@ OTHER_TRAINING = {
     "unknown": "its training_data is unknown: set it to split if it was trained on "
     "export/train.csv alone",
 }
+# The marks of such models in tables.
+TRAINING_MARKS = {"other": "trained on other data", "unknown": "training data unknown"}
 # Half the width of the interval of a score near 50 %, in points, by number of held-out pairs
 # (docs/intervals.md).
 HALF_WIDTHS = {5: 27, 10: 17, 16: 13}

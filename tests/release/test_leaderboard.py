@@ -5,6 +5,7 @@ marks.
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 
 from compclip.core.artifacts.files import read_json, write_json
 from compclip.core.settings.cli import run
+from compclip.plot.labels import interval, percent
+from compclip.plot.table_view import NONE
 from compclip.release import leaderboard, verify
-from compclip.release.leaderboard import lines_of
+from compclip.release.leaderboard import COMPOSES_NEW, columns_of_page, lines_of, marks_of
 from compclip.release.open_release import Release
 from compclip.release.submission import compare_submissions, read_submission
+from compclip.report.summary import score_views
 from tests.project import COMPOSITION, GENERATORS
 from tests.release.conftest import refused, submit_images
 
@@ -90,7 +94,7 @@ def test_lines_have_estimates_and_verdicts_of_models_of_this_split(
         for name, file in (("mine", submitted), ("worse", worse))
     ]
     judges = [(name, of.compositions[COMPOSITION].judges) for name, of in given]
-    scores = compare_submissions(part, judges)[0]
+    scores = compare_submissions(part, judges).scores
     by_name = {
         line["name"]: line for line in lines_of(part, scores, {"mine": "split", "worse": "unknown"})
     }
@@ -104,6 +108,119 @@ def test_lines_have_estimates_and_verdicts_of_models_of_this_split(
             "the small judge is not fit"
         )
         assert {"composes", "draws seen pairs", "composes, unseen"} <= set(by_name[name]["cells"])
+
+
+@pytest.fixture(scope="module")
+def page(
+    release: Release, submitted: Path, worse: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    file = tmp_path_factory.mktemp("page") / "leaderboard.html"
+    make(release, file, submitted.parent, worse)
+    return file
+
+
+def test_cautions_are_marked_beside_names(
+    release: Release, submitted: Path, worse: Path, tmp_path: Path
+) -> None:
+    data = make(release, tmp_path / "leaderboard.html", submitted.parent, worse)
+    marks = {line["name"]: line["marks"] for line in data["lines"]}
+    assert marks["mine"] == ["training data unknown"]
+    assert marks["worse"] == ["guided", "training data unknown"]
+    assert marks["faithful"] == ["control"]
+
+
+def test_repeated_images_are_marked(release: Release, submitted: Path) -> None:
+    submission = read_submission(submitted, release)
+    repeating = submission.model_copy(update={"repeats_images": True, "training_data": "split"})
+    assert marks_of(repeating, verified=True) == ["verified", "repeats images"]
+
+
+def test_intervals_are_those_of_the_report(
+    release: Release, submitted: Path, tmp_path: Path
+) -> None:
+    """For the same pairs of what is composed, else for new pairs, as its columns say."""
+    part = release.part(COMPOSITION)
+    judges = read_submission(submitted, release).compositions[COMPOSITION].judges
+    scores = compare_submissions(part, [("mine", judges)]).scores
+    views = score_views(scores)
+    report = {}
+    for view in (*views["composed"], *views["scores"]):
+        for line in view.lines:
+            for column, cell in zip(view.columns, line.cells, strict=True):
+                report[line.name, view.title, column] = str(cell or NONE)
+    (lines,) = [lines_of(part, scores, {})]
+    columns = {column["name"]: column for column in columns_of_page()}
+    for line in lines:
+        for name, cell in line["cells"].items():
+            digits = 0 if columns[name]["table"] == "composed" else 1
+            title, split = ("What is composed", name)
+            if columns[name]["table"] == "scores":
+                title, split = name.split(", ")
+            shown = NONE
+            if cell:
+                ends = interval(cell["low"], cell["high"], digits)
+                value = "" if name == COMPOSES_NEW else percent(cell["value"], digits)
+                shown = f"{value} {ends}".strip() or NONE
+            assert shown == report.get((line["name"], title, split), NONE)
+
+
+def test_a_link_names_the_models_to_compare(open_page: Callable[..., Any], page: Path) -> None:
+    shown = open_page(page, "#compare=worse,mine")
+    heads = shown.locator(".compared thead th").all_inner_texts()
+    assert heads[1:4] == ["worse", "mine", "worse − mine"]
+
+
+def test_a_link_to_an_unknown_model_is_said(open_page: Callable[..., Any], page: Path) -> None:
+    shown = open_page(page, "#compare=mine,nobody")
+    assert "The link names nobody" in shown.locator("#unknown").inner_text()
+
+
+def test_the_link_of_a_choice_leads_to_it(open_page: Callable[..., Any], page: Path) -> None:
+    shown = open_page(page)
+    shown.select_option("select[name=a]", "usual")
+    shown.select_option("select[name=b]", "worse")
+    assert shown.url.endswith(f"#compare=usual,worse&composition={COMPOSITION}")
+
+
+def test_a_difference_is_reversed_with_its_models(
+    open_page: Callable[..., Any], page: Path
+) -> None:
+    def numbers(fragment: str) -> list[float]:
+        rows = open_page(page, fragment).locator(".compared tbody tr")
+        row = rows.filter(has_text="R-precision, unseen")
+        text = row.locator("td").nth(2).inner_text().replace("−", "-")
+        return [float(number) for number in re.findall(r"-?\d+\.\d", text)]
+
+    value, low, high = numbers("#compare=mine,worse")
+    assert numbers("#compare=worse,mine") == [0 - value, 0 - high, 0 - low]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_screen(
+    open_page: Callable[..., Any], page: Path, width: int
+) -> None:
+    shown = open_page(page, "#compare=mine,worse", viewport={"width": width, "height": 900})
+    wide = """() => [...document.querySelectorAll("main *")].filter(
+        (of) => of.getBoundingClientRect().right > innerWidth || of.scrollWidth > innerWidth)
+        .map((of) => of.textContent)"""
+    assert shown.evaluate(wide) == []
+
+
+def test_no_interval_breaks(open_page: Callable[..., Any], page: Path) -> None:
+    shown = open_page(page, "#compare=mine,worse", viewport={"width": 390, "height": 900})
+    broken = """() => [...document.querySelectorAll("td small")]
+        .filter((of) => of.getClientRects().length > 1 || of.clientHeight > 30)
+        .map((of) => of.textContent)"""
+    assert shown.evaluate(broken) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.0004, "0.0"), (-0.001, "−0.1"), (0.1225, "12.2"), (1.06, "106.0")]
+)
+def test_numbers_are_rounded_as_in_the_report(
+    open_page: Callable[..., Any], page: Path, value: float, text: str
+) -> None:
+    assert open_page(page).evaluate(f"percent({value}, 1)") == percent(value) == text
 
 
 def test_what_cannot_be_compared_is_refused(

@@ -72,6 +72,11 @@ def test_front_matter_names_files_that_exist(release: Release) -> None:
             assert file["split"].isidentifier() and file["split"] != "all"
 
 
+def test_the_card_says_what_becomes_of_missing_images(release: Release) -> None:
+    card = (release.folder / "README.md").read_text()
+    assert "Missing and broken images are refused; with `--missing`, they count as wrong." in card
+
+
 def test_croissant_describes_each_file_and_column(release: Release) -> None:
     content = read_json(release.folder / "croissant.json")
     files = {of["@id"]: of for of in content["distribution"]}

@@ -1,6 +1,7 @@
 """A submission has the figures of the table, from a release alone and a light installation."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from PIL import Image
 
 from compclip.core.artifacts.files import read_json
 from compclip.core.identity.code import ROOT
+from compclip.core.settings.cli import run
 from compclip.core.tables import MEASUREMENTS
+from compclip.plot.labels import interval, percent
+from compclip.release import verify
 from compclip.release.open_release import Release
 from compclip.release.submission import look, read_submission
 from compclip.report.measures import MEASURES
@@ -86,6 +90,69 @@ def test_missing_images_count_as_wrong_if_accepted(
         for hit, own in zip(values["hit"], values["similarity"], strict=True)
         if own is None
     )
+
+
+@pytest.fixture(scope="module")
+def repeating(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images as of a memorizer: those of unseen prompts are all the same."""
+    folder = copied(images, tmp_path_factory.mktemp("repeating"))
+    first, *others = sorted((folder / "sketch" / COMPOSITION / "test_unseen").rglob("*.png"))
+    for file in others:
+        shutil.copyfile(first, file)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repeated(release: Release, repeating: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("repeated") / "submission.json"
+    return submit_images(release, repeating, file, "--allow-equal", name="memory")
+
+
+def test_images_that_repeat_for_other_texts_are_refused(
+    release: Release, repeating: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refused(capsys, submit_images, release, repeating, tmp_path / "submission.json")
+    assert "images are equal to that of another text" in error and "--allow-equal" in error
+
+
+def test_repeated_images_are_recorded_if_allowed(release: Release, repeated: Path) -> None:
+    assert read_submission(repeated, release).repeats_images
+
+
+def test_a_page_says_that_images_repeat(repeated: Path, submitted: Path) -> None:
+    pages = [file.with_suffix(".html").read_text() for file in (repeated, submitted)]
+    assert ["repeats images" in page for page in pages] == [True, False]
+
+
+def test_repeated_images_are_verified(
+    release: Release,
+    repeating: Path,
+    repeated: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = {"release": release.folder, "images": repeating, "cache": release.folder / "../cache"}
+    options = [f"--{name}={place}" for name, place in places.items()]
+    run(verify.main, [str(repeated), *options], "compclip verify")
+    assert capsys.readouterr().out.startswith("verified: all values and figures of memory")
+
+
+def test_scores_are_printed_with_their_intervals(
+    release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = submit_images(release, images, tmp_path / "submission.json")
+    printed = capsys.readouterr().out
+    table = rows(file)
+    table = table[(table["split"] == "test_unseen") & (table["measure"] == "r_precision")]
+    low, high = (interval(*table[["new_pairs_low", "new_pairs_high"]].iloc[0])[1:-1]).split(", ")
+    value = percent(table["value"].iloc[0])
+    assert re.search(rf"^unseen +{value} \[{low}, {high}\]", printed, re.MULTILINE)
+
+
+def test_the_verdict_is_printed(
+    release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submit_images(release, images, tmp_path / "submission.json")
+    assert "\nmine: no verdict: " in capsys.readouterr().out
 
 
 def test_images_of_several_sizes_are_refused(

@@ -187,7 +187,11 @@ FORGED: list[tuple[Callable[[Content], None], str]] = [
     (put(lambda rows: [rows[1], rows[0], *rows[2:]], "scores"), "follows from the values"),
     (
         put(lambda images: dict.fromkeys(images, "0" * 64), *PART, "images"),
-        "images are equal to that of another text",
+        "images are equal to that of another text, the first ",
+    ),
+    (
+        put(True, "repeats_images"),
+        "repeats_images is true, but no images repeat; submit again",
     ),
     (put("0" * 63, *PART, "images", FILE), "String should match pattern"),
 ]

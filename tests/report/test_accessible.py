@@ -4,7 +4,7 @@ alone.
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,6 @@ from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
 
 STYLE = (ROOT / "compclip/plot/templates/style.css").read_text()
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SWITCHES = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
 
 
 def test_no_text_is_smaller_than_13_pixels() -> None:
@@ -40,20 +35,6 @@ def test_every_image_of_a_page_has_an_alternative_text() -> None:
     assert '<p dir="auto"><span class="tag" dir="ltr">' in macros
 
 
-# Per module, because while playwright runs, its event loop prevents tests from calling Snakemake.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium with a profile of its own."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if binary is None:
-        pytest.skip(f"no Chromium on this machine (looked for {', '.join(CHROMIUM)})")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=binary, args=SWITCHES)
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture(scope="module")
 def pages(results: Path, first_run: Project) -> dict[str, Path]:
     """A page of each kind."""
@@ -64,20 +45,6 @@ def pages(results: Path, first_run: Project) -> dict[str, Path]:
         "specs": first_run.root / "results" / "specs.html",
         "compun": first_run.root / "results" / "compun.html",
     }
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    opened = []
-
-    def open_page(file: Path, **options: Any) -> Any:
-        opened.append(browser.new_page(bypass_csp=True, **options))
-        opened[-1].goto(file.as_uri())
-        return opened[-1]
-
-    yield open_page
-    for page in opened:
-        page.close()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +55,8 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-def find_images(
-    folder: Path, prompts: pd.DataFrame
-) -> tuple[dict[str, Path], dict[str, list[str]]]:
-    """Return each prompt's file by ``file_name``, and lists of other files and of images equal to
-    another text's image.
+def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], list[str]]:
+    """Return each prompt's file by ``file_name``, and a list of other files.
 
     Raises:
         UserError: there are no images, or they were made for other prompts.
@@ -79,15 +76,8 @@ def find_images(
         chosen = {name: file for name, file in chosen.items() if name not in failed}
     else:
         _check_names(folder, names, files)
-    equal = equal_files(prompts, chosen)
-    fault = (
-        f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first "
-        f"{equal[:1]}"
-    )
-    require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
     unused = set(files.values()) - set(chosen.values())
-    unused_names = sorted(file.relative_to(folder).as_posix() for file in unused)
-    return chosen, {"files_without_prompt": unused_names, "equal_images": equal}
+    return chosen, sorted(file.relative_to(folder).as_posix() for file in unused)
 
 
 def _files_by_stem(folder: Path, home: str) -> dict[str, Path]:
@@ -130,7 +120,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
     folder = Path(settings.path)
     names = prompts["file_name"].tolist()
-    chosen, remarkable = find_images(folder, prompts)
+    chosen, unused = find_images(folder, prompts)
+    equal = _check_equal(folder, prompts, chosen)
     # Before anything is copied, not when the disk is full.
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
@@ -144,7 +135,10 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
         paths.append(path)
         statuses.append(status)
     warn(named_differences(differing))
-    summary: dict[str, Any] = {kind: named(files) for kind, files in remarkable.items()}
+    summary: dict[str, Any] = {
+        "files_without_prompt": named(unused),
+        "equal_images": named(equal),
+    }
     has_texts = (folder / MANIFEST_NAME).is_file()
     summary["texts_checked"] = len(chosen) if has_texts else 0
     summary |= named_differences(differing)
@@ -157,7 +151,9 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
     """
     from compclip.core.reading.pictures import BrokenImage, image_size
 
-    chosen, _ = find_images(Path(settings.path), prompts)
+    folder = Path(settings.path)
+    chosen, _ = find_images(folder, prompts)
+    _check_equal(folder, prompts, chosen)
     files = list(chosen.values())
     step = max(1, len(files) // PREVIEWED)
     # Evenly over all prompts, because decoding every image takes long.
@@ -218,16 +214,37 @@ def _as_read(text: str) -> str:
     return normalize(text).text
 
 
-def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
+def equal_images(prompts: pd.DataFrame, digests: Mapping[str, str]) -> list[str]:
     """Return the file names of images that equal an earlier image of a prompt with a different
     text.
+
+    Args:
+        digests: of each image, by file_name; a prompt without a digest has no image.
     """
-    prompts = prompts[prompts["file_name"].isin(chosen)]
+    image_digests = prompts["file_name"].map(digests)
     # Images of the same text may be equal.
-    digests = prompts["file_name"].map(lambda name: sha256(chosen[name]))
-    first_texts = prompts["text"].groupby(digests).transform("first")
-    is_equal = prompts["text"] != first_texts
+    first_texts = prompts["text"].groupby(image_digests).transform("first")
+    is_equal = image_digests.notna() & (prompts["text"] != first_texts)
     return prompts.loc[is_equal, "file_name"].tolist()
+
+
+def equal_fault(equal: Sequence[str], images: int) -> str:
+    """Return what is wrong if too many of the images are equal (``equal_images``), else ""."""
+    # A few images may be equal, for example if they are all black.
+    if len(equal) <= MOST_EQUAL * images:
+        return ""
+    return (
+        f"{len(equal)} of {images} images are equal to that of another text, the first {equal[0]}"
+    )
+
+
+def _check_equal(folder: Path, prompts: pd.DataFrame, chosen: Mapping[str, Path]) -> list[str]:
+    """Return the file names of equal images; UserError if there are too many."""
+    digests = {name: sha256(file) for name, file in chosen.items()}
+    equal = equal_images(prompts, digests)
+    fault = equal_fault(equal, len(digests))
+    require(not fault, folder, fault, "draw an image for each text")
+    return equal
 
 
 def _copy(
