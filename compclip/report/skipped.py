@@ -47,6 +47,7 @@ def in_pairs(captions: int, pairs: Blocks, ranking: pd.DataFrame) -> Iterator[Sk
     with_pair = 0
     disputed = 0
     total = 0
+    sizes: list[pd.Series] = []
     for (block,) in in_blocks(pairs):
         is_adjective = block["adjective"].isin(ranking["adjective"])
         is_noun = block["noun"].isin(ranking["noun"])
@@ -55,9 +56,16 @@ def in_pairs(captions: int, pairs: Blocks, ranking: pd.DataFrame) -> Iterator[Sk
         with_pair += len(ranked[CAPTION_KEY].drop_duplicates())
         disputed += int((ranked["relation"] == "disputed").sum())
         total += len(ranked)
+        sizes.append(ranked.groupby(["adjective", "noun"]).size())
     yield SkippedLine("captions without a ranked pair", captions - with_pair, captions)
     kind = "pairs on which parse and surface disagree: held out, not ranked or swapped"
     yield SkippedLine(kind, disputed, total)
+    by_pair = pd.concat(sizes).groupby(level=["adjective", "noun"]).sum()
+    # As often as a ranked pair, if disputed occurrences counted.
+    frequent = int((by_pair >= ranking["count"].min()).sum())
+    yield SkippedLine(
+        "pairs not ranked because of disputed occurrences", frequent - len(ranking), frequent
+    )
 
 
 def in_splits(

@@ -130,7 +130,8 @@ def _warnings(
         return []
     unit = max(sizes, key=lambda unit: sizes[unit][2])
     cause = max(CAUSES, key=lambda cause: lost[f"{unit}_{cause}"])
-    remedy = REMEDIES[cause] if has_nouns else DRAFT_NOUNS
+    # A lexicon of nouns finds missed pairs, but hardly settles a dispute.
+    remedy = DRAFT_NOUNS if cause == "missed" and not has_nouns else REMEDIES[cause]
     flag = {"missed": "only_word_order", "disputed": "only_disputed"}[cause]
     worst = max(by_pair, key=lambda pair: by_pair[pair][flag])
     number, total, fraction = sizes["images"]

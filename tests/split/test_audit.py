@@ -579,6 +579,7 @@ def test_warns_above_a_tenth_of_images_or_captions() -> None:
         (3, 1, LEXICONS[1], "word order states a pair", REMEDIES["missed"]),
         (1, 3, LEXICONS[1], "the extraction contradicts itself", REMEDIES["disputed"]),
         (3, 1, None, "word order states a pair", DRAFT_NOUNS),
+        (1, 3, None, "the extraction contradicts itself", REMEDIES["disputed"]),
     ],
 )
 def test_the_warning_names_the_main_cause_with_its_remedy(
