@@ -84,7 +84,7 @@ def choose_gallery(
     prompts_by_pair = dict[str, list[GalleryPrompt]]()
     for prompt, words in zip(chosen.itertuples(), segments, strict=True):
         key = (prompt.split, prompt.image_id, prompt.caption_id)
-        rows = images.iloc[images_by_prompt.get(key, [])]
+        rows = images.iloc[images_by_prompt[key]]
         shown = [_shown(row, anchors, judges) for row in rows.itertuples()]
         # A stable sort keeps the order of the config among other generators.
         shown.sort(key=lambda image: (*ANCHOR_NAMES, "").index(image.role))
@@ -102,7 +102,8 @@ def _draw_candidates(
     """Return the prompts of at most ``n`` held-out pairs, in an order drawn by seed."""
     has_pair = prompts["split"].isin(HELD_OUT_SPLITS) & prompts["pair"].notna()
     # Of several draws of a prompt, the first is shown.
-    held_out = prompts[has_pair].sort_values("draw").drop_duplicates(PROMPT_KEY)
+    draws = prompts[has_pair].sort_values("draw", kind="stable")
+    held_out = draws.drop_duplicates(PROMPT_KEY)
     pairs = stream.permutation(sorted(held_out["pair"].unique())).tolist()
     # A stable sort keeps the order drawn among recognized pairs, and among others.
     pairs.sort(key=lambda pair: pair not in recognized)

@@ -81,6 +81,17 @@ def test_intervals_fit_on_a_phone(open_page: Callable[..., Any], pages: dict[str
     assert page.evaluate(f"[{wider}, {lines}]") == [0, 1]
 
 
+@pytest.mark.slow
+def test_each_entry_names_its_pair(open_page: Callable[..., Any], pages: dict[str, Path]) -> None:
+    page = open_page(pages["entries"])
+    page.wait_for_selector(".entry")
+    pair = page.locator("[name=pair] option").nth(1).inner_text()
+    page.select_option("[name=pair]", pair)
+    entries = page.locator(".entry").all_inner_texts()
+    assert entries
+    assert all(f"Adjective of {pair}" in entry for entry in entries)
+
+
 # Of what a key can reach, in the order of the page: of radio buttons the one that is on; of what is
 # focused, whether it lies in the window, on top, and has a frame.
 REACHABLE = """[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) =>
