@@ -17,8 +17,10 @@ from compclip.core.artifacts.parquet import empty_table, read_table, write_table
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
+from compclip.report.skipped import in_pairs
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
+from tests.split.worlds import said
 from workflow_scripts.layout import Layout
 
 HOSTILE = "<script>alert(1)</script> & <b>"
@@ -317,3 +319,14 @@ def test_every_scored_image_is_listed_with_its_rank(results: Path) -> None:
         "right",
     ]
     assert not any(tag in ("link", "iframe") or attrs.get("src") for tag, attrs in page.tags)
+
+
+def test_counts_pairs_that_disputes_keep_from_the_ranking() -> None:
+    rows = ["a red wing", "b red wing", "a blue bill", "b blue bill", "a red bill"]
+    pairs = said(*rows, "b red bill disputed", "a blue wing")
+    ranking = pd.DataFrame(
+        {"adjective": ["red", "blue"], "noun": ["wing", "bill"], "count": [2, 2]}
+    )
+    line = list(in_pairs(2, pairs, ranking))[-1]
+    # red_bill; blue_wing is rare.
+    assert (line.count, line.total) == (1, 3)
