@@ -9,7 +9,7 @@ class ReportConfig(Section):
     """The tables, the figures, the page."""
 
     examples: Count = Field(
-        12,
+        16,
         ge=0,
         description="held-out pairs in the gallery of report.html for each composition",
     )
