@@ -593,7 +593,7 @@ def _screen_table(view: View) -> list[str]:
     # Other columns and marks would not fit into a line.
     shown_lines = [Line(short(line.name), line.cells[:3]) for line in view.lines[:MOST_GENERATORS]]
     columns = ["seen pairs", "held-out pairs", "composes"]
-    lines = ["", replace(view, columns=columns, lines=shown_lines).screen, ""]
+    lines = ["", View(view.title, "generator", columns, shown_lines).screen, ""]
     omitted = len(view.lines) - MOST_GENERATORS
     if omitted > 0:
         lines.append(f"{omitted} more generators are in table.md.")
