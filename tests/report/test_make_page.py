@@ -41,6 +41,13 @@ def page(text: str) -> Page:
     return Page(text)
 
 
+def test_models_of_other_training_data_are_marked(copied: Path) -> None:
+    page = Page(write_page(copied, training_data={"memorizer": "other"}))
+    names = [row[0] for row in page.rows if row and row[0].startswith("memorizer ")]
+    assert {"memorizer trained on other data"} < {*names}
+    assert page.by_class("mark")
+
+
 def test_only_artifacts_are_fetched_and_nothing_runs(page: Page, text: str, results: Path) -> None:
     """Links are relative to the page, whose folder contains what they name."""
     ids = {attrs.get("id") for _, attrs in page.tags}

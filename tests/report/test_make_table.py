@@ -381,6 +381,19 @@ def test_what_a_reader_must_know_is_noted(
     )
 
 
+@pytest.mark.parametrize(
+    ("trained_on", "mark"),
+    [("other", "trained on other data"), ("unknown", "training data unknown")],
+)
+def test_models_of_other_training_data_are_marked(copied: Path, trained_on: str, mark: str) -> None:
+    run(copied, training_data={"photographs": trained_on, "memorizer": "split"})
+    text = (copied / "table.md").read_text()
+    # In each table of scores, not on the screen, where names are short.
+    assert text.count(f"| photographs ({mark})") > 2
+    assert mark not in text.split("```")[1]
+    assert "| memorizer (" not in text
+
+
 def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Path) -> None:
     before = (results / "table.md").read_text()
     assert "Fréchet" not in before and "### Divergence from train" in before
