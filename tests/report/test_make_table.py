@@ -4,6 +4,7 @@ faults, no images.
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -458,39 +459,53 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
     ).read_text()
 
 
+def summary_of(names: list[str]) -> summary.Summary:
+    """Return a summary of generators, one of which is the reference."""
+    cells = [TableCell("93", "[91, 95]"), TableCell("94"), TableCell("50", "[40, 60]"), None]
+    view = View("screen", "generator", ["seen pairs", "truth", "composes", "truth "], [])
+    lines = [Line(name, cells) for name in names]
+    given = [verdicts.Verdict(name, "composes", "x") for name in names]
+    if names:
+        lines.append(Line("right", cells))
+        given.append(verdicts.Verdict("right", "reference", ""))
+    views = {"screen": [replace(view, lines=lines)]}
+    return summary.Summary("birds", given, ["none"], [], views, [], "")
+
+
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
-    cells = [
-        TableCell("93", "[91, 95]"),
-        TableCell("47", "[38, 57]"),
-        TableCell("50", "[40, 60]"),
-        None,
-    ]
-    scores = [Line(name, cells) for name in names]
-    heads = ["seen", "held out", "composes", "new pairs"]
-    given = [verdicts.Verdict(name, "composes", "x") for name in names]
-    of = {
-        name: summary.Summary(
-            name,
-            v,
-            ["none"],
-            [],
-            {"composed": [View("", "", heads, shown)]},
-            [],
-            "",
-        )
-        for name, v, shown in (("color", given, scores), ("shape", [], []))
-    }
-    shown = summary.headlines("birds", of)
+    shown = summary.headlines("birds", {"color": summary_of(names), "shape": summary_of([])})
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
-    start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "seen"])
+    start = next(n for n, line in enumerate(lines) if line.startswith("generator"))
     table = lines[start : lines.index("", start)]
     assert len(table) == 2 + min(generators, 9) <= 12
-    assert " ".join(table[2].split()) == "g0 93 [91, 95] 47 [38, 57] 50 [40, 60]"
+    assert " ".join(table[2].split()) == "g0 93 [91, 95] 94 50 [40, 60] –"
     assert all(line.startswith("stable-…n-xl-") for line in table[3:])
     words = " ".join(shown.split())
-    assert f"- composes: {', '.join(names)}." in words and "birds, shape: " in words
+    assert f"- {', '.join(names)}: composes." in words
     assert words.endswith("- none ``` <!-- /headlines -->")
     assert ("16 more generators" in shown) == (generators == 25)
+
+
+def test_anchors_are_the_scale_of_the_screens_table() -> None:
+    shown = summary.headlines("birds", {"color": summary_of(["mine"])})
+    assert "100: what is asked (right)" in shown
+    assert "\nright " not in shown
+
+
+def test_the_screen_of_anchors_alone_says_what_to_add() -> None:
+    given = [verdicts.Verdict("right", "reference", "")]
+    alone = replace(summary_of([]), verdicts=given)
+    assert "name your model's images" in summary.headlines("birds", {"color": alone})
+
+
+@pytest.mark.parametrize(("generator", "composed"), [("faithful", 1.0), ("memorizer", 0.0)])
+def test_the_truth_of_an_anchor_is_its_definition(
+    results: Path, generator: str, composed: float
+) -> None:
+    scores = read_table(results / "scores.parquet", MEASUREMENTS)
+    rows = pivot(main_rows(scores, oracle=True))[generator]
+    assert rows[HELD_OUT, "composes"]["value"] == composed
+    assert rows["test_seen", "draws_seen_pairs"]["value"] == 1.0
