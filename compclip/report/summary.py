@@ -4,7 +4,6 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -33,10 +32,11 @@ from compclip.score.bias import BiasCheck
 
 DIFFERENCES = "comparisons.csv"
 COMPOSES = HELD_OUT, "composes"
-# In the headings of values that are counted in drawn scenes.
-TRUTH = "truth"
-# From a generator's name to a cell of its line.
-CellOf = Callable[[str], TableCell | None]
+# Headings; a truth is counted in drawn scenes.
+SEEN, SEEN_TRUTH = "draws seen pairs", "seen pairs, truth"
+COMPOSED, COMPOSED_TRUTH = "composes", "composes, truth"
+# Those that the screen has room for, with their headings there.
+ON_SCREEN = {SEEN: "seen pairs", SEEN_TRUTH: "truth", COMPOSED: "composes", COMPOSED_TRUTH: "truth"}
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen only train",
@@ -70,9 +70,11 @@ SCREEN_MEANING = (
     "[ ]: 95 % interval for the same pairs and judges",
 )
 # What the images at both ends of the scale show.
-SCALE_ENDS = dict(zip(ANCHOR_NAMES, ("what is asked", "the noun's usual adjective"), strict=True))
-ONLY_ANCHORS = "no generator beside reference and usual pair: name your model's images in "
-ONLY_ANCHORS += "generate.generators (docs/generators.md)."
+SCALE_ENDS = {"reference": "100: what is asked", "usual pair": "0: the noun's usual adjective"}
+ONLY_ANCHORS = (
+    "no generator beside reference and usual pair: name your model's images in "
+    "generate.generators (docs/generators.md)."
+)
 # Marks the screen's text in table.md.
 HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
 LATEX = str.maketrans(
@@ -150,7 +152,6 @@ def score_views(
         # Only drawn scenes have an oracle.
         views["scores"] += [by_trained] if by_trained.lines else []
         views["oracle"] += [by_oracle] if by_oracle.lines else []
-    views["screen"] = [screen_view(scores)]
     views["other"] = _other_views(scores, trained)
     views["fid"] = [_fid_view(scores, fids)] if fids else []
     views["between"] = [] if comparisons is None else [_between(comparisons)]
@@ -253,89 +254,40 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     )
 
 
-class _SkillTable:
-    """What generators draw of seen and of held-out pairs, and compose, as cells of tables.
+def composed_view(scores: pd.DataFrame) -> View:
+    """Return the view of what generators draw of seen and of held-out pairs, and compose, over all
+    and by split.
 
     Args:
         scores: rows of ``scores.parquet`` of one composition.
     """
-
-    def __init__(self, scores: pd.DataFrame) -> None:
-        # Generators that serve no held-out prompts have no estimate.
-        self.rows: dict[str, dict[Place, Row]] = {}
-        for generator, rows in pivot(main_rows(scores)).items():
-            if composed_of(rows) is not None:
-                self.rows[generator] = rows
-        self.drawn = pivot(main_rows(scores, oracle=True))
-        self.has_truth = any(COMPOSES in rows for rows in self.drawn.values())
-
-    def seen(self, generator: str) -> TableCell | None:
-        return _whole_percent(self.rows[generator].get(SEEN_SKILL))
-
-    def held_out(self, generator: str) -> TableCell | None:
-        return _whole_percent(self.rows[generator].get((HELD_OUT, "draws_held_out_pairs")))
-
-    def composes(self, generator: str, split: str = HELD_OUT) -> TableCell | None:
-        return _whole_percent(composed_of(self.rows[generator], split))
-
-    def truth(self, generator: str, place: Place) -> TableCell | None:
-        """Return the drawn value beside an estimate; without an estimate, there is nothing to
-        compare.
-        """
-        estimate = self.rows[generator].get(place)
-        drawn = self.drawn.get(generator, {}).get(place)
-        if estimate is None or pd.isna(estimate["value"]):
-            return None
-        return _whole_percent(drawn)
-
-    def new_pairs(self, generator: str) -> TableCell | None:
-        """Return the interval of what is composed for new pairs."""
-        composed = composed_of(self.rows[generator])
-        assert composed is not None, "only generators with an estimate have a line"
-        ends = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
-        return TableCell("", ends) if ends else None
-
-    def view(self, title: str, columns: Mapping[str, CellOf]) -> View:
-        """Return a line per generator. ``columns``: a function of its name, by heading."""
-        # Only drawn scenes have a truth.
-        headings = [name for name in columns if self.has_truth or TRUTH not in name]
-        lines = []
-        for generator in self.rows:
-            lines.append(Line(generator, [columns[name](generator) for name in headings]))
-        return View(title, "generator", headings, lines)
-
-
-def screen_view(scores: pd.DataFrame) -> View:
-    """Return the view of seen pairs and what is composed, as far as the screen has room."""
-    table = _SkillTable(scores)
-    columns: dict[str, CellOf] = {
-        "seen pairs": table.seen,
-        TRUTH: lambda generator: table.truth(generator, SEEN_SKILL),
-        "composes": table.composes,
-        f"{TRUTH} ": lambda generator: table.truth(generator, COMPOSES),
-    }
-    return table.view("screen", columns)
-
-
-def composed_view(scores: pd.DataFrame) -> View:
-    """Return the view of what generators draw of seen and of held-out pairs, and compose, over all
-    and by split.
-    """
     trained = main_rows(scores)
-    table = _SkillTable(scores)
-    columns: dict[str, CellOf] = {
-        "draws seen pairs": table.seen,
-        f"seen pairs, {TRUTH}": lambda generator: table.truth(generator, SEEN_SKILL),
-        "draws held-out pairs": table.held_out,
-        "composes": table.composes,
-        f"composes, {TRUTH}": lambda generator: table.truth(generator, COMPOSES),
-    }
+    drawn = pivot(main_rows(scores, oracle=True))
+    has_truth = any(COMPOSES in rows for rows in drawn.values())
     with_value = set(trained.loc[trained["value"].notna(), "split"])
-    for split in HELD_OUT_SPLITS:
-        if split in with_value:
-            columns[f"composes, {SPLIT_NAMES[split]}"] = partial(table.composes, split=split)
-    # In a column of its own, because verdicts are about the same pairs.
-    columns["composes, new pairs"] = table.new_pairs
+    columns = list[str]()
+    # Generators that serve no held-out prompts are in no line.
+    lines = []
+    for generator, rows in pivot(trained).items():
+        composed = composed_of(rows)
+        if composed is None:
+            continue
+        truths = drawn.get(generator, {})
+        cells = {SEEN: _whole_percent(rows.get(SEEN_SKILL))}
+        if has_truth:
+            cells[SEEN_TRUTH] = _truth(truths.get(SEEN_SKILL), rows.get(SEEN_SKILL))
+        cells["draws held-out pairs"] = _whole_percent(rows.get((HELD_OUT, "draws_held_out_pairs")))
+        cells[COMPOSED] = _whole_percent(composed)
+        if has_truth:
+            cells[COMPOSED_TRUTH] = _truth(truths.get(COMPOSES), composed)
+        for split in HELD_OUT_SPLITS:
+            if split in with_value:
+                cells[f"composes, {SPLIT_NAMES[split]}"] = _whole_percent(composed_of(rows, split))
+        # In a column of its own, because verdicts are about the same pairs.
+        new_pairs = interval(composed["new_pairs_low"], composed["new_pairs_high"], 0)
+        cells["composes, new pairs"] = TableCell("", new_pairs) if new_pairs else None
+        columns = list(cells)
+        lines.append(Line(generator, list(cells.values())))
     simultaneous = ""
     if (trained["measure"] == "composes_together").any():
         simultaneous = (
@@ -349,9 +301,16 @@ def composed_view(scores: pd.DataFrame) -> View:
         "Reference and usual pair"
         " have no interval: their values are fixed by definition."
     )
-    if table.has_truth:
+    if has_truth:
         note += " Truth: counted in the drawn scenes of the same prompts."
-    return replace(table.view("What is composed", columns), note=note)
+    return View("What is composed", "generator", columns, lines, note)
+
+
+def _truth(drawn: Row | None, estimate: Row | None) -> TableCell | None:
+    """Return the drawn value beside an estimate; without one, there is nothing to compare."""
+    if estimate is None or pd.isna(estimate["value"]):
+        return None
+    return _whole_percent(drawn)
 
 
 def _whole_percent(row: Row | None) -> TableCell | None:
@@ -670,20 +629,24 @@ def _screen_table(summary: Summary) -> list[str]:
     its ends, for the screen.
     """
     anchors = _anchors_by_name(summary)
-    view = summary.views["screen"][0]
+    view = summary.views["composed"][0]
     at_end = {name for names in anchors.values() for name in names}
     shown = [line for line in view.lines if line.name not in at_end]
     if not shown:
         return []
-    # Marks would not fit into a line.
-    shown_lines = [Line(short(line.name), line.cells) for line in shown[:MOST_GENERATORS]]
+    places = [place for place, name in enumerate(view.columns) if name in ON_SCREEN]
+    headings = [ON_SCREEN[view.columns[place]] for place in places]
+    screen_lines = []
+    for line in shown[:MOST_GENERATORS]:
+        # Marks would not fit into a line.
+        screen_lines.append(Line(short(line.name), [line.cells[place] for place in places]))
     lines = [*SCREEN_MEANING]
-    if TRUTH in view.columns:
+    if SEEN_TRUTH in view.columns:
         lines.append("truth: counted in the drawn scenes")
-    for value, name in ((100, ANCHOR_NAMES[0]), (0, ANCHOR_NAMES[1])):
+    for name, meaning in SCALE_ENDS.items():
         if anchors[name]:
-            lines.append(f"{value}: {SCALE_ENDS[name]} ({', '.join(map(short, anchors[name]))})")
-    lines += ["", replace(view, lines=shown_lines).screen, ""]
+            lines.append(f"{meaning} ({', '.join(map(short, anchors[name]))})")
+    lines += ["", View("screen", view.head, headings, screen_lines).screen, ""]
     omitted = len(shown) - MOST_GENERATORS
     if omitted > 0:
         lines.append(f"{omitted} more generators are in table.md.")

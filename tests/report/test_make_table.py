@@ -462,13 +462,14 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
 def summary_of(names: list[str]) -> summary.Summary:
     """Return a summary of generators, one of which is the reference."""
     cells = [TableCell("93", "[91, 95]"), TableCell("94"), TableCell("50", "[40, 60]"), None]
-    view = View("screen", "generator", ["seen pairs", "truth", "composes", "truth "], [])
+    headings = ["draws seen pairs", "seen pairs, truth", "composes", "composes, truth"]
+    view = View("", "generator", headings, [])
     lines = [Line(name, cells) for name in names]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]
     if names:
         lines.append(Line("right", cells))
         given.append(verdicts.Verdict("right", "reference", ""))
-    views = {"screen": [replace(view, lines=lines)]}
+    views = {"composed": [replace(view, lines=lines)]}
     return summary.Summary("birds", given, ["none"], [], views, [], "")
 
 
