@@ -170,3 +170,16 @@ def test_shown_configs_are_valid_and_make_commands_exist() -> None:
             r"(?:^    |`|run: +)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE
         )
         assert [name for name in commands if name not in targets] == [], page.name
+
+
+@pytest.mark.slow
+def test_no_page_of_the_site_loads_a_file_from_another_server(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    pages = list(tmp_path.glob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*>", page.read_text(encoding="utf-8"))
+        elsewhere = [tag for tag in loaded if re.search(r'(?:src|href)="?(?:https?:)?//', tag)]
+        assert not elsewhere, page.name
