@@ -28,7 +28,6 @@ from markupsafe import Markup
 from compclip.core.artifacts.files import write_text
 from compclip.core.identity.code import ROOT
 from compclip.core.log import log
-from compclip.core.reading.pictures import read_rgb
 from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3
@@ -64,6 +63,9 @@ def data_uri(raw: bytes) -> str:
 
 def thumbnail(file: Path) -> str:
     """Return an image file as the data URI of a small JPEG. Raises BrokenImage."""
+    # Steps that make tables read pages' functions, but no image.
+    from compclip.core.reading.pictures import read_rgb
+
     image = read_rgb(file)
     image.thumbnail((THUMBNAIL, THUMBNAIL))
     small = io.BytesIO()

@@ -225,7 +225,8 @@ def unequal_figures(submitted: Sequence[Any], computed: list[dict[str, Any]]) ->
         location = ", ".join(map(str, names))
         for key, value in expected.items():
             if not equal(figure[key], value):
-                yield f"scores: {location}: {key} is {figure[key]}, {value} follows from the values"
+                difference = f"{key} is {figure[key]!r}, {value!r} follows from the values"
+                yield f"scores: {location}: {difference}"
 
 
 def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:

@@ -500,13 +500,3 @@ def test_the_screen_of_anchors_alone_says_what_to_add() -> None:
     given = [verdicts.Verdict("right", "reference", "")]
     alone = replace(summary_of([]), verdicts=given)
     assert "name your model's images" in summary.headlines("birds", {"color": alone})
-
-
-@pytest.mark.parametrize(("generator", "composed"), [("faithful", 1.0), ("memorizer", 0.0)])
-def test_the_truth_of_an_anchor_is_its_definition(
-    results: Path, generator: str, composed: float
-) -> None:
-    scores = read_table(results / "scores.parquet", MEASUREMENTS)
-    rows = pivot(main_rows(scores, oracle=True))[generator]
-    assert rows[HELD_OUT, "composes"]["value"] == composed
-    assert rows["test_seen", "draws_seen_pairs"]["value"] == 1.0

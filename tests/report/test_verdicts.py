@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, ORACLE
 from compclip.report import by_pair, comparisons
 from compclip.report.scored import Scored
 from compclip.report.summary import missing_lines
@@ -279,6 +279,24 @@ def test_further_draws_of_matched_prompts_say_what_is_drawn_of_seen_pairs() -> N
         two.loc[whole].query("prompts == 'pairs'")["n"],
     )
     assert counts[0].tolist() == counts[1].tolist()
+
+
+def by_oracle(score: Scored) -> Scored:
+    """Return a score of the oracle, which sees what the first judge sees."""
+    (entries, *_) = score.by_judge
+    summary = {**score.summary, "judge": ORACLE}
+    return replace(score, entries=entries, by_judge=(entries,), summary=summary)
+
+
+def test_what_was_drawn_is_counted_by_the_oracle() -> None:
+    found = scores()
+    table = tables_of([*found, *map(by_oracle, found)])[0]
+    rows = table[(table["judge"] == ORACLE) & (table["split"] == HELD_OUT)]
+    drawn = rows[rows["measure"] == "composes"].set_index("generator")["value"]
+    for name in ("composer", "memorizer"):
+        seen, unseen, _ = SKILLS[name]
+        assert seen and unseen
+        assert drawn[name] == pytest.approx(unseen / seen, abs=0.1)
 
 
 def test_pair_rows() -> None:

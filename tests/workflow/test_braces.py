@@ -75,7 +75,7 @@ def write_config(folder: Path, **values: Any) -> Path:
         "cache": str(folder.parent / "cache"),
         "compositions": ["color"],
         "dataset": {"source": "table", "table": {"file": str(folder / "t.csv")}},
-        "pairs": {"nouns": None},
+        "pairs": {"nouns": None, "selection": {"min_count": 1}},
         **values,
     }
     (folder / "c.yaml").write_text(yaml.safe_dump(config))

@@ -21,6 +21,7 @@ from compclip.core.settings.section import (
     COMPOSITION_FIELD,
     NAME,
     NAME_RULE,
+    OF_CONFIG,
     CacheFolder,
     Section,
     Seed,
@@ -464,7 +465,7 @@ def load_config(values: dict[str, Any], prefix: str = "config", file: Path | Non
     if base:
         prefix = f"{prefix} (base {base})"
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(values, context=OF_CONFIG)
     except ValidationError as error:
         # several lines, each with its own prefix
         faults = [f"{prefix}: {fault}" for fault in _describe(error)]

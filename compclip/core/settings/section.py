@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 # Valid names of folders in results/ and wildcards of rules.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 NAME_RULE = "letters, digits, - and _, the first a letter or digit"
+# The context in which a config is validated.
+OF_CONFIG = "config"
 NUMBER = re.compile(r"\s*[-+]?[\d._]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 # In paths of the config, replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
@@ -39,7 +41,9 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_as_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse booleans, which Python takes for 0 and 1, and numbers in quotation marks."""
+        """Refuse booleans, which Python takes for 0 and 1, and in a config (``OF_CONFIG``) numbers
+        in quotation marks; options of commands are texts.
+        """
         kinds = types_in(cls.model_fields[info.field_name or ""].annotation)
         is_number = int in kinds or float in kinds
         if not is_number or bool in kinds:
@@ -48,7 +52,8 @@ class Section(BaseModel):
             if isinstance(number, bool):
                 raise ValueError("expected a number")
             # A field may take texts, too.
-            if isinstance(number, str) and str not in kinds and NUMBER.fullmatch(number):
+            is_quoted = isinstance(number, str) and NUMBER.fullmatch(number)
+            if info.context == OF_CONFIG and is_quoted and str not in kinds:
                 raise ValueError("expected a number; remove the quotation marks")
         return value
 
