@@ -13,8 +13,8 @@ from compclip.plot.examples import GeneratedImages, Segment, choose_rows, marked
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 from compclip.report.composed import ANCHOR_NAMES, Anchors
 
-# Prompts of a pair that are drawn by seed, and others, of which one is shown: a bound, because the
-# images of all generators are compared in memory.
+# Prompts of a pair that are drawn by seed, and the most others among which one more is chosen: a
+# bound, because the images of all generators are compared in memory.
 DRAWN, MOST_COMPARED = 2, 500
 
 
