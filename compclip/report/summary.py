@@ -36,7 +36,12 @@ COMPOSES = HELD_OUT, "composes"
 SEEN, SEEN_TRUTH = "draws seen pairs", "seen pairs, truth"
 COMPOSED, COMPOSED_TRUTH = "composes", "composes, truth"
 # Those that the screen has room for, with their headings there.
-ON_SCREEN = {SEEN: "seen pairs", SEEN_TRUTH: "truth", COMPOSED: "composes", COMPOSED_TRUTH: "truth"}
+ON_SCREEN = {
+    SEEN: "draws seen",
+    SEEN_TRUTH: "(truth)",
+    COMPOSED: "composes",
+    COMPOSED_TRUTH: "(truth)",
+}
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen only train",
@@ -65,11 +70,13 @@ MOST_LACKING = 0.01
 # The screen's text has at most 80 columns, its table at most 12 lines.
 SCREEN, MOST_GENERATORS = 80, 9
 SCREEN_MEANING = (
-    "seen pairs: of pairs in train, as frequent as the held-out ones",
-    "composes: of held-out pairs, relative to seen ones",
-    "[ ]: 95 % interval for the same pairs and judges",
+    "draws seen: pairs in train, matched to the held-out ones by frequency",
+    "composes: held-out pairs, relative to seen ones in the generator's own style",
+    "[ ]: 95 % interval for the same pairs and judges; an estimate may pass 100",
 )
-# What the images at both ends of the scale show.
+TRUTH_MEANING = "(truth): of the column before it, counted in the drawn scenes"
+MISSING_MEANING = "–: no estimate; the verdict says why"
+# What the images at both ends of the scale of both columns show.
 SCALE_ENDS = {"reference": "100: what is asked", "usual pair": "0: the noun's usual adjective"}
 ONLY_ANCHORS = (
     "no generator beside reference and usual pair: name your model's images in "
@@ -642,7 +649,9 @@ def _screen_table(summary: Summary) -> list[str]:
         screen_lines.append(Line(short(line.name), [line.cells[place] for place in places]))
     lines = [*SCREEN_MEANING]
     if SEEN_TRUTH in view.columns:
-        lines.append("truth: counted in the drawn scenes")
+        lines.append(TRUTH_MEANING)
+    if any(None in line.cells for line in screen_lines):
+        lines.append(MISSING_MEANING)
     for name, meaning in SCALE_ENDS.items():
         if anchors[name]:
             lines.append(f"{meaning} ({', '.join(map(short, anchors[name]))})")
@@ -674,7 +683,7 @@ def _screen_verdicts(summary: Summary) -> str:
     if not generators:
         return ONLY_ANCHORS
     texts = [f"{', '.join(names)}: {verdict}" for verdict, names in generators.items()]
-    return "; ".join(texts) + "."
+    return f"verdicts: {'; '.join(texts)}."
 
 
 def bullet(text: str) -> str:

@@ -29,8 +29,8 @@ DRAWS_NOTHING = "does not draw seen pairs"
 # training_data``).
 OTHER_TRAINING = {
     "other": "it was not trained on this split, so that held-out pairs may not be new to it",
-    "unknown": "its training_data is unknown: set it to split if it was trained on "
-    "export/train.csv alone",
+    "unknown": "its training data is unknown: state training_data split if it was trained on the "
+    "train images of this split alone",
 }
 # The marks of such models in tables.
 TRAINING_MARKS = {"other": "trained on other data", "unknown": "training data unknown"}

@@ -485,7 +485,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
     assert " ".join(table[2].split()) == "g0 93 [91, 95] 94 50 [40, 60] –"
     assert all(line.startswith("stable-…n-xl-") for line in table[3:])
     words = " ".join(shown.split())
-    assert f"- {', '.join(names)}: composes." in words
+    assert f"- verdicts: {', '.join(names)}: composes." in words
     assert words.endswith("- none ``` <!-- /headlines -->")
     assert ("16 more generators" in shown) == (generators == 25)
 

@@ -190,8 +190,8 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     # Lines name images by any ending.
     rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
     stems = prompts["file_name"].map(_stem)
-    expected = dict(zip(stems, prompts["text"].map(_as_read), strict=True))
-    texts = rows["text"].fillna("").map(_as_read)
+    expected = dict(zip(stems, _as_read(prompts["text"]), strict=True))
+    texts = _as_read(rows["text"].fillna(""))
     is_right = texts == rows.index.map(expected)
     # An image may have several lines.
     are_right = is_right.groupby(level=0).all()
@@ -210,8 +210,9 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
     return set(prompts.loc[stems.isin(failed), "file_name"])
 
 
-def _as_read(text: str) -> str:
-    return normalize(text).text
+def _as_read(texts: pd.Series) -> pd.Series:
+    """Return texts as they are compared; each distinct one is normalized once."""
+    return texts.map({text: normalize(text).text for text in texts.unique()})
 
 
 def equal_images(prompts: pd.DataFrame, digests: Mapping[str, str]) -> list[str]:
