@@ -20,7 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 # Of each function that a module may define, the number of arguments that are passed by position.
-ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2}
+ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2, "open_chooser": 2}
 
 
 class Interface(BaseModel):

@@ -1,0 +1,1 @@
+"""Judge kinds: a file each, found by its name in the config."""
