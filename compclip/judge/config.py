@@ -72,19 +72,14 @@ class Training(ModelConfig):
         return self
 
 
-class JudgeConfig(Training):
-    """Judges that differ in their seed."""
+class SeedsOfTraining(Training):
+    """Members of a judge that differ in their seed."""
 
     seeds: list[SeedNumber] | None = Field(
         None,
         min_length=1,
-        description="the judges, whose scores are averaged; null: two judges (`seed`, `seed + 1`), "
+        description="the members, whose scores are averaged; null: two (`seed`, `seed + 1`), "
         "because a verdict needs two, or one if epochs is 0 or shared is false",
-    )
-    shared: bool = Field(
-        True,
-        description="true: one judge for all compositions, trained on images that none of them "
-        "judges; false: one for each, as published",
     )
 
     @model_validator(mode="after")
@@ -95,6 +90,16 @@ class JudgeConfig(Training):
         if len(seeds) > 1 and self.epochs == 0:
             raise ValueError("without training (epochs: 0) all judges are equal; remove seeds")
         return self
+
+
+class JudgeConfig(SeedsOfTraining):
+    """The leading judge, a CLIP."""
+
+    shared: bool = Field(
+        True,
+        description="true: one judge for all compositions, trained on images that none of them "
+        "judges; false: one for each, as published",
+    )
 
 
 class SmallJudgeConfig(Training):
