@@ -26,6 +26,8 @@ BoxedFile = tuple[Path, tuple[float, float, float, float] | None]
 BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
 CAPTION_SHOWN = 80  # characters of a caption in an error
+# Pairs of an image and a text whose cosines are computed at once.
+COMPARED_AT_ONCE = 1024
 
 
 def encoding_code() -> str:
@@ -293,6 +295,28 @@ def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray]
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
     return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
+
+
+def gathered(
+    images: np.ndarray, texts: np.ndarray
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return a function that maps rows of ``images`` (n, d) and of ``texts`` (k, d) to their
+    cosines, one by one.
+    """
+
+    def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
+        # Empty, so that no rows give an empty result.
+        products = [np.zeros(0, images.dtype)]
+        # In blocks, because the gathered rows need memory for each pair of image and text.
+        for start in range(0, len(image), COMPARED_AT_ONCE):
+            block = slice(start, start + COMPARED_AT_ONCE)
+            image_block = images[image[block]]
+            text_block = texts[text[block]]
+            product = np.einsum("nd,nd->n", image_block, text_block)
+            products.append(product)
+        return np.concatenate(products)
+
+    return cosines
 
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The interface of a judge: whatever chooses among texts for an image.
 
 Adjective accuracy, the bias check, what is composed and certificates ask nothing else. A judge kind
-is a module of ``kinds/`` that defines the fields of ``Kind``.
+is a module of ``kinds/`` that defines the fields of ``Kind``. It is imported while rules are read,
+so it imports only in its functions what Snakemake does not bring along, such as numpy.
 """
 
 from __future__ import annotations
@@ -13,13 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-
 from compclip.core.errors import require
 from compclip.core.settings import plugins
-from compclip.core.settings.section import Section
 
 if TYPE_CHECKING:
+    import numpy as np
     from PIL import Image
 
 JUDGE_KINDS = "compclip.judge.kinds"
@@ -134,6 +133,8 @@ def chances_of_scores(scores: np.ndarray) -> np.ndarray:
 
     Texts that tie share the chance. If a score is NaN, there is no usable answer.
     """
+    import numpy as np
+
     if np.isnan(scores).any():
         return np.zeros(len(scores))
     is_highest = scores == scores.max()
@@ -144,6 +145,8 @@ def check_chances(
     chooser: Chooser, chances: Sequence[np.ndarray], options: Sequence[Sequence[str]]
 ) -> list[np.ndarray]:
     """Return the chances as float64; UserError unless they are as ``Chooser.choose`` promises."""
+    import numpy as np
+
     remedy = f"correct judge {chooser.name}"
     count = f"{len(chances)} answers for {len(options)} images"
     require(len(chances) == len(options), chooser.name, count, remedy)

@@ -1,10 +1,11 @@
 """The config's ``judge``."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from compclip.clip.config import ModelConfig
+from compclip.core.settings.entries import PluginEntry
 from compclip.core.settings.section import Count, SeedNumber
 from compclip.split.config import TrainOn
 
@@ -113,3 +114,12 @@ class SmallJudgeConfig(Training):
         ["*"], min_length=1, description=Training.model_fields["trainable"].description
     )
     lr: float = Field(1e-3, gt=0, le=100, description=Training.model_fields["lr"].description)
+
+
+class FurtherJudge(PluginEntry):
+    """A judge beside the leading one: ``{name, kind, ...}`` with the settings of its kind."""
+
+    ENTRY: ClassVar[str] = "judge"
+    KINDS: ClassVar[str] = "compclip.judge.kinds"
+
+    kind: str = Field(description="file in compclip/judge/kinds; if absent, the name")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from compclip.clip.embed import gathered
 from compclip.core.artifacts.heldout import split_pair
 from compclip.core.settings.arguments import Indices, Vector, require_below, require_length
 from compclip.core.settings.calls import checked
@@ -16,8 +17,6 @@ from compclip.core.tables import CAPTION_KEY
 
 # Maps n texts, or paths in the manifest, to their embeddings, (n, d).
 Embed = Callable[[Sequence[str]], np.ndarray]
-# Pairs of an image and a text whose cosines are computed at once.
-COMPARED_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -154,28 +153,6 @@ def with_failed(
     if chosen is not None:
         chosen = np.append(chosen, np.full(n, None))
     return Choices(n_adjectives, first, two_way, adjusted, chosen)
-
-
-def gathered(
-    images: np.ndarray, texts: np.ndarray
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return a function that maps rows of ``images`` (n, d) and of ``texts`` (k, d) to their
-    cosines, one by one.
-    """
-
-    def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
-        # Empty, so that no rows give an empty result.
-        products = [np.zeros(0, images.dtype)]
-        # In blocks, because the gathered rows need memory for each pair of image and text.
-        for start in range(0, len(image), COMPARED_AT_ONCE):
-            block = slice(start, start + COMPARED_AT_ONCE)
-            image_block = images[image[block]]
-            text_block = texts[text[block]]
-            product = np.einsum("nd,nd->n", image_block, text_block)
-            products.append(product)
-        return np.concatenate(products)
-
-    return cosines
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from compclip.core.errors import require
 from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_scores
 from compclip.judge.config import SeedsOfTraining
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from compclip.clip.embed import Embedder
 
 ABOUT = "a CLIP, which chooses the text with the largest cosine"
@@ -35,17 +35,21 @@ class ClipChooser:
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
         """Return the cosine of each image with each of its texts."""
-        files = [(image.path, image.box) for image in images]
-        of_images = self.embedder.images(files)  # (n, d)
+        import numpy as np
+
+        from compclip.clip.embed import gathered
+
+        of_images = self.embedder.images([(image.path, image.box) for image in images])  # (n, d)
         texts = [text for image_texts in options for text in image_texts]
         distinct = list(dict.fromkeys(texts))
-        row_by_text = {text: row for row, text in enumerate(distinct)}
         of_texts = self.embedder.texts(distinct)
-        cosines = []
-        for vector, image_texts in zip(of_images, options, strict=True):
-            rows = [row_by_text[text] for text in image_texts]
-            cosines.append(np.einsum("d,kd->k", vector, of_texts[rows]))
-        return cosines
+        row_by_text = {text: row for row, text in enumerate(distinct)}
+        text_rows = np.array([row_by_text[text] for text in texts])
+        sizes = [len(image_texts) for image_texts in options]
+        image_rows = np.repeat(np.arange(len(images)), sizes)
+        # One by one, so that a cosine does not depend on what it is computed with.
+        cosines = gathered(of_images, of_texts)(image_rows, text_rows)
+        return np.split(cosines, np.cumsum(sizes)[:-1])
 
     def choose(
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]

@@ -1,0 +1,376 @@
+"""Several judges of the same images, side by side: what generators compose by each judge, and where
+judges agree.
+
+Judges of different kinds are never averaged. The scores of a judge are made from its choices
+(``score.choose_texts``), so that any tool's answers get the estimates of the table.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.seeds import rng
+from compclip.core.settings.calls import checked
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
+from compclip.report.composed import ANCHOR_NAMES, Anchors, Estimates, estimate_all, rows_of
+from compclip.report.rows import Row
+from compclip.report.scored import ENTRY, Scored
+from compclip.report.values import mean_columns, values_of
+from compclip.score.choose_texts import IMAGE_KEY, MOST_UNANSWERED
+from compclip.stats.composed import verdict_of
+
+RESAMPLES = 1000  # of the images, for intervals of agreement
+LEVEL = 0.95
+# Columns of choices that the scores read, beside their key.
+CHOSEN = ["adjective_first", "adjective_chosen", "answered"]
+# Pairs on which judges differ most, of each two judges.
+MOST_PAIRS = 5
+
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """The scores of one composition's generators by one judge.
+
+    Attributes:
+        judge: its name.
+        kind: its kind, such as clip or table.
+        scores: by all members of the judge.
+        unanswered: the fraction of choices without a usable answer.
+    """
+
+    judge: str
+    kind: str
+    scores: Sequence[Scored]
+    unanswered: float = 0.0
+
+    @property
+    def members(self) -> int:
+        return len(self.scores[0].by_judge)
+
+
+def members_of(choices: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the choices of each member of a judge, which has one unless a column names several."""
+    if "member" not in choices:
+        return [choices]
+    return [rows for _, rows in choices.groupby("member", sort=False)]
+
+
+def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
+    """Return a score of the same entries by another judge.
+
+    Args:
+        score: of the leading judge.
+        members: the choices of each member of the other judge, for all generators and splits.
+    """
+    by_judge = []
+    for choices in members:
+        is_scored = (choices["generator"] == score.generator) & (choices["split"] == score.split)
+        own_choices = choices.loc[is_scored, [*ENTRY, *CHOSEN]]
+        kept = score.entries.drop(columns=CHOSEN, errors="ignore")
+        by_judge.append(kept.merge(own_choices, on=ENTRY, how="left", validate="one_to_one"))
+    return replace(score, entries=by_judge[0], by_judge=tuple(by_judge))
+
+
+def judged_by(judge: str, kind: str, leading: Sequence[Scored], choices: pd.DataFrame) -> JudgedBy:
+    """Return the scores by a further judge of what the leading one has scored."""
+    members = members_of(choices)
+    scores = [with_choices(score, members) for score in leading if score.by_all_judges]
+    asked = choices[choices["adjective_first"].notna()]
+    unanswered = float((~asked["answered"]).mean()) if len(asked) else 0.0
+    return JudgedBy(judge, kind, scores, unanswered)
+
+
+def scores_of_choices(choices: pd.DataFrame, matched: Collection[str] | None) -> list[Scored]:
+    """Return the scores of choices that are of no run.
+
+    Args:
+        choices: as ``choose`` returns them, optionally with columns member, cluster and eligible.
+        matched: seen pairs that are as frequent as the held-out ones; None: all seen pairs.
+    """
+    defaults = {"cluster": choices["image_id"], "eligible": True}
+    absent = {name: value for name, value in defaults.items() if name not in choices}
+    members = members_of(choices.assign(**absent))
+    scores = []
+    for (generator, split), _ in members[0].groupby(["generator", "split"], sort=False):
+        tables = []
+        for member in members:
+            rows = member[(member["generator"] == generator) & (member["split"] == split)]
+            tables.append(rows.sort_values(ENTRY, ignore_index=True))
+        set_summary = {"split": split, "prompts": "pairs", "distractors": "original"}
+        summary = {"generator": generator, "judge": "judge"}
+        scores.append(Scored(set_summary, summary, tables[0], tuple(tables)))
+        if split == TESTS[0]:
+            is_matched = np.ones(len(tables[0]), bool)
+            if matched is not None:
+                is_matched = tables[0]["pair"].isin(list(matched)).to_numpy()
+            of_pairs = tuple(table[is_matched].reset_index(drop=True) for table in tables)
+            set_summary = set_summary | {"prompts": "matched"}
+            scores.append(Scored(set_summary, summary, of_pairs[0], of_pairs))
+    return scores
+
+
+def as_anchors(name: str | Mapping[str, str]) -> dict[str, str | None]:
+    """Return an anchor's generator for each split."""
+    if isinstance(name, str):
+        return dict.fromkeys(TESTS, name)
+    return {split: name.get(split) for split in TESTS}
+
+
+@checked
+def fraction_composed(
+    choices: pd.DataFrame,
+    reference: str | dict[str, str],
+    usual: str | dict[str, str],
+    matched: list[str] | None = None,
+) -> pd.DataFrame:
+    """Estimate what generators draw of seen and of held-out pairs, and compose, from a judge's
+    choices.
+
+    Args:
+        choices: as ``choose`` returns them: a row for each image of each generator, with the chance
+            that the judge chooses the prompt's own text. A column member tells several members of a
+            judge apart (its seeds), and cluster images that are resampled together.
+        reference: the generator whose images show what is asked, for all splits or by split.
+        usual: the generator whose images show the noun with another usual adjective.
+        matched: seen pairs that are as frequent as the held-out ones; None: all seen pairs.
+
+    Returns:
+        Rows with generator, split, measure, value, the intervals for the same pairs and, with
+        several members, for new pairs, n, pairs, verdict and note, which says why there is none.
+
+    Raises:
+        UserError: columns are missing, or a split has no anchors.
+    """
+    missing = [name for name in (*IMAGE_KEY, "pair", *CHOSEN[:2]) if name not in choices]
+    require(not missing, "choices", f"no column {', '.join(missing)}", "make it by compclip.choose")
+    references = as_anchors(reference)
+    usuals = as_anchors(usual)
+    anchors = {split: (references[split], usuals[split]) for split in TESTS}
+    scores = scores_of_choices(choices, matched)
+    names = dict.fromkeys(score.generator for score in scores)
+    unknown = [name for pair in anchors.values() for name in pair if name and name not in names]
+    fault = f"no generator {unknown[:1]}"
+    require(not unknown, "choices", fault, f"choose reference and usual of {', '.join(names)}")
+    estimates = estimate_all(scores, anchors, controls=[])
+    fault = "reference and usual serve no seen and held-out split together"
+    require(estimates is not None, "choices", fault, "add their images of test_seen and one other")
+    judge = JudgedBy("judge", "", scores)
+    rows = list(composed_rows(judge, estimates, anchors, {}))
+    table = pd.DataFrame(rows)
+    return table.reindex(columns=[name for name in COLUMNS if name in table])
+
+
+# The columns of judges.csv after data set and composition.
+COLUMNS = [
+    "judge",
+    "kind",
+    "members",
+    "generator",
+    "split",
+    "measure",
+    "value",
+    "same_pairs_low",
+    "same_pairs_high",
+    "new_pairs_low",
+    "new_pairs_high",
+    "n",
+    "pairs",
+    "verdict",
+    "note",
+]
+
+
+def composed_rows(
+    judge: JudgedBy,
+    estimates: Estimates | None,
+    anchors: Anchors,
+    training_data: Mapping[str, str],
+) -> Iterator[Row]:
+    """Yield the rows of what each generator draws and composes by a judge."""
+    if estimates is None:
+        return
+    for generator, skills in estimates.skills.items():
+        for split, measure, columns in rows_of(skills):
+            row = {"generator": generator, "split": split, "measure": measure, **columns}
+            if judge.members < 2:
+                # One judge does not tell how much another one would differ.
+                row |= {"new_pairs_low": None, "new_pairs_high": None}
+            if (split, measure) == (HELD_OUT, "composes"):
+                row |= verdict_columns(row, anchors, training_data.get(generator, "split"))
+            yield row
+
+
+def verdict_columns(row: Row, anchors: Anchors, trained_on: str) -> Row:
+    """Return the verdict of a row of what is composed, and why there is none."""
+    for split in HELD_OUT_SPLITS:
+        for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True):
+            if name == row["generator"]:
+                return {"verdict": anchor}
+    if row.get("note"):
+        return {"verdict": None}
+    if trained_on != "split":
+        return {"verdict": None, "note": f"trained on {trained_on} data"}
+    return {"verdict": verdict_of(row["same_pairs_low"], row["same_pairs_high"])}
+
+
+def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
+    """Yield each generator's adjective accuracy by split."""
+    for score in judge.scores:
+        values = values_of(score, "adjective_accuracy")
+        if not score.is_of_split or not len(values):
+            continue
+        columns = mean_columns(values)
+        if judge.members < 2:
+            columns |= {"new_pairs_low": None, "new_pairs_high": None}
+        row = {"generator": score.generator, "split": score.split, "measure": "adjective_accuracy"}
+        yield row | columns | {"n": len(values), "pairs": values.entries["pair"].nunique()}
+
+
+def judge_rows(
+    judges: Sequence[JudgedBy], anchors: Anchors, training_data: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return accuracies, and what is composed, by each judge: a row for each value."""
+    rows = []
+    for judge in judges:
+        estimates = estimate_all(judge.scores, anchors, controls=[])
+        head = {"judge": judge.judge, "kind": judge.kind, "members": judge.members}
+        own_rows = [*accuracy_rows(judge), *composed_rows(judge, estimates, anchors, training_data)]
+        rows += [head | row for row in own_rows]
+        rows.append(head | {"measure": "unanswered", "value": judge.unanswered})
+    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+
+
+# Agreement
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Adjective accuracies of generators by two judges, on the same images.
+
+    Attributes:
+        values: (B, G, 2): the first of the data, the others of Bayesian bootstraps of the images.
+        by_pair: (B, K, 2): of each held-out pair, over all generators.
+        pairs: (K,) their names.
+    """
+
+    values: np.ndarray
+    by_pair: np.ndarray
+    pairs: np.ndarray
+
+
+def _entries_of(judge: JudgedBy, split: str) -> pd.DataFrame:
+    """Return the entries of a split by all generators, with the mean of the judge's members."""
+    tables = []
+    for score in judge.scores:
+        if score.split != split or not score.is_of_split:
+            continue
+        first = np.mean([table["adjective_first"].to_numpy(float) for table in score.by_judge], 0)
+        columns = score.entries[[*ENTRY, "cluster", "pair"]]
+        tables.append(columns.assign(generator=score.generator, first=first))
+    return pd.concat(tables, ignore_index=True).dropna(subset="first")
+
+
+def resample(first: JudgedBy, second: JudgedBy, split: str) -> Resampled:
+    """Return what two judges say of the images of a split, and of resampled images."""
+    key = ["generator", *ENTRY]
+    other = _entries_of(second, split)[[*key, "first"]]
+    both = _entries_of(first, split).merge(other, on=key, suffixes=("_a", "_b"))
+    cluster, names = pd.factorize(both["cluster"].astype(str), sort=True)
+    stream = rng(0, "agreement of judges")
+    drawn = stream.exponential(size=(RESAMPLES, len(names)))
+    weights = np.vstack([np.ones(len(names)), drawn])  # (B, C)
+
+    def means(groups: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, groups, 2), the weighted means, and the names of the groups."""
+        number, group_names = pd.factorize(groups)
+        shape = (len(names), len(group_names))
+        sums = []
+        for values in (both["first_a"], both["first_b"], pd.Series(1.0, both.index)):
+            by_cluster = np.zeros(shape)
+            np.add.at(by_cluster, (cluster, number), values.to_numpy())
+            sums.append(weights @ by_cluster)
+        size = np.maximum(sums[2], 1e-12)
+        return np.stack([sums[0] / size, sums[1] / size], axis=-1), np.asarray(group_names)
+
+    values, _ = means(both["generator"])
+    by_pair, pairs = means(both["pair"])
+    return Resampled(values, by_pair, pairs)
+
+
+def tau(values: np.ndarray) -> np.ndarray:
+    """Return (B,): Kendall's tau-b of the order of G generators by two judges, ``values``
+    (B, G, 2).
+    """
+    differences = np.sign(values[:, :, None, :] - values[:, None, :, :])  # (B, G, G, 2)
+    products = differences.prod(axis=-1).sum(axis=(1, 2))
+    variances = (differences**2).sum(axis=(1, 2))  # (B, 2)
+    with np.errstate(invalid="ignore"):
+        return products / np.sqrt(variances.prod(axis=-1))
+
+
+def _ends(values: np.ndarray) -> dict[str, float | None]:
+    """Return the first of ``values`` with the interval of the others; None where undefined."""
+    low, high = np.nan, np.nan
+    if np.isfinite(values[1:]).any():
+        tail = (1 - LEVEL) / 2
+        low, high = np.nanquantile(values[1:], [tail, 1 - tail])
+    ends = {"value": values[0], "low": low, "high": high}
+    return {name: float(end) if np.isfinite(end) else None for name, end in ends.items()}
+
+
+def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return how far each two judges agree.
+
+    Args:
+        judges: of one composition.
+        table: their rows, as ``judge_rows`` returns them.
+
+    Returns:
+        For each two judges: by split, tau of the generators' order with its interval over images,
+        and the held-out pairs on which they differ most; and generators with different verdicts.
+    """
+    verdicts = table[table["verdict"].notna()].pivot(
+        index="generator", columns="judge", values="verdict"
+    )
+    result = []
+    for first, second in combinations(judges, 2):
+        names = [first.judge, second.judge]
+        taus = {}
+        differing = []
+        for split in TESTS:
+            resampled = resample(first, second, split)
+            taus[split] = _ends(tau(resampled.values))
+            if split in HELD_OUT_SPLITS:
+                gaps = resampled.by_pair[:, :, 0] - resampled.by_pair[:, :, 1]  # (B, K)
+                largest = np.argsort(-np.abs(gaps[0]))[:MOST_PAIRS]
+                for pair in largest:
+                    place = {"split": split, "pair": str(resampled.pairs[pair])}
+                    differing.append(place | _ends(gaps[:, pair]))
+        both = verdicts.reindex(columns=names).dropna()
+        is_other = both[names[0]] != both[names[1]]
+        result.append(
+            {
+                "judges": names,
+                "tau": taus,
+                "pairs": differing,
+                "verdicts": both[is_other].reset_index().to_dict("records"),
+            }
+        )
+    return result
+
+
+def verdict_line(judge: JudgedBy, table: pd.DataFrame) -> str:
+    """Return what a judge says of each generator, in one line; unanswered choices come first."""
+    rows = table[(table["judge"] == judge.judge) & table["verdict"].notna()]
+    texts = []
+    if judge.unanswered > MOST_UNANSWERED:
+        texts.append(f"{judge.unanswered:.1%} of choices unanswered")
+    # Anchors have no verdict but a definition.
+    for row in rows[~rows["verdict"].isin(ANCHOR_NAMES)].to_dict("records"):
+        texts.append(f"{row['generator']} {row['verdict']} ({100 * row['value']:.0f} %)")
+    return f"by judge {judge.judge}: {'; '.join(texts) or 'no verdicts'}"

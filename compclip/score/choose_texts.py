@@ -1,0 +1,251 @@
+"""Ask a judge to choose each prompt's adjective for the images of generators."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.clip.embed import BoxedFile
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.progress import Progress
+from compclip.core.seeds import rng
+from compclip.core.settings.arguments import Variants, require_joined
+from compclip.core.settings.calls import checked
+from compclip.core.tables import CAPTION_KEY, TESTS
+from compclip.judge.chooser import Chooser, JudgedImage, check_chances
+from compclip.score.choices import options_of
+from compclip.score.entries import ENTRY
+
+# Choices asked at once, after which the progress is shown.
+ASKED_AT_ONCE = 1024
+# The columns of entries that name an image in a run; a table without generators has one.
+IMAGE_KEY = ["generator", "split", *ENTRY]
+# Above this fraction of choices without a usable answer, the log warns, and verdicts say so first.
+MOST_UNANSWERED = 0.02
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a judge is asked of an image: among texts that differ in one adjective.
+
+    Attributes:
+        row: the number of the entry.
+        texts: the prompt's text, then its variants.
+        adjectives: of the texts; None if the variants have none.
+        order: (k,) the texts' order as the judge gets them, drawn by seed.
+    """
+
+    row: int
+    image: JudgedImage
+    texts: Sequence[str]
+    adjectives: Sequence[str] | None
+    order: np.ndarray
+
+    @property
+    def shown(self) -> list[str]:
+        """The texts in the order in which the judge gets them."""
+        return [self.texts[place] for place in self.order]
+
+
+def choice_id(row: Mapping[str, Any]) -> str:
+    """Return the id of an entry's choice, unique in a composition."""
+    return "/".join(str(row[name]) for name in IMAGE_KEY)
+
+
+def questions(
+    entries: pd.DataFrame,
+    variants: pd.DataFrame,
+    find_item: Callable[[str], BoxedFile],
+    seed: int,
+) -> Iterator[Question]:
+    """Yield the question of each entry with an image whose prompt has variants.
+
+    Args:
+        entries: columns of ``IMAGE_KEY``, pair, text and path; without a path, there is no image.
+        variants: columns of ``tables.VARIANTS``.
+        find_item: maps a path to a file and its box.
+        seed: draws the order of the texts.
+    """
+    numbered = entries.assign(row=range(len(entries))).dropna(subset="path")
+    for split, of_split in numbered.groupby("split", sort=False):
+        options = options_of(of_split, str(split), variants)
+        n = len(of_split)
+        ends = np.cumsum(np.bincount(options.entry, minlength=n))
+        for entry, row in enumerate(of_split.to_dict("records")):
+            first = ends[entry - 1] if entry else 0
+            # The prompt's place in the texts and adjectives, then those of its variants.
+            places = [entry, *range(n + first, n + ends[entry])]
+            if len(places) == 1:
+                continue
+            texts = [options.texts[options.text_rows[place]] for place in places]
+            adjectives = None
+            if options.adjectives is not None:
+                adjectives = [options.adjectives[place] for place in places]
+            path, box = find_item(row["path"])
+            name = choice_id(row)
+            order = rng(seed, "options", name).permutation(len(texts))
+            yield Question(row["row"], JudgedImage(path, name, box), texts, adjectives, order)
+
+
+def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> pd.DataFrame:
+    """Return the entries with what the judge chooses.
+
+    Returns:
+        Columns of ``IMAGE_KEY``, pair, adjectives (the number of texts), adjective_first (the
+        chance of the prompt's own text; missing where there is no other), adjective_chosen, and
+        answered.
+    """
+    if hasattr(chooser, "check_ids"):
+        chooser.check_ids([question.image.id for question in asked])
+    n = len(entries)
+    first = np.full(n, np.nan)
+    counts = np.ones(n, int)
+    answered = np.ones(n, bool)
+    chosen = np.full(n, None, object)
+    for question, chances in answers_of(chooser, asked):
+        # Back to the order of the texts, of which the first is the prompt's own.
+        of_texts = np.empty(len(chances))
+        of_texts[question.order] = chances
+        first[question.row] = of_texts[0]
+        counts[question.row] = len(chances)
+        answered[question.row] = chances.any()
+        if question.adjectives is not None and chances.any():
+            # The own text wins a tie, as in ``choices.ranked_first``.
+            chosen[question.row] = question.adjectives[int(of_texts.argmax())]
+    log_unanswered(chooser, asked, answered)
+    return entries[[*IMAGE_KEY, "pair"]].assign(
+        adjectives=counts,
+        adjective_first=first,
+        adjective_chosen=pd.Series(chosen, index=entries.index, dtype="str"),
+        answered=answered,
+    )
+
+
+def answers_of(
+    chooser: Chooser, asked: Sequence[Question]
+) -> Iterator[tuple[Question, np.ndarray]]:
+    """Yield each question with the chances of its texts, in the order in which they are shown."""
+    with Progress(len(asked), "choices") as progress:
+        for start in range(0, len(asked), ASKED_AT_ONCE):
+            block = asked[start : start + ASKED_AT_ONCE]
+            shown = [question.shown for question in block]
+            answers = chooser.choose([question.image for question in block], shown)
+            yield from zip(block, check_chances(chooser, answers, shown), strict=True)
+            progress.add(len(block))
+
+
+def log_unanswered(chooser: Chooser, asked: Sequence[Question], answered: np.ndarray) -> None:
+    """Log how many questions have no usable answer, and the first of them."""
+    lacking = [question.image.id for question in asked if not answered[question.row]]
+    if not lacking:
+        return
+    fault = "choices without a usable answer count as wrong, the first"
+    counts = (chooser.name, len(lacking), len(asked), fault, lacking[0])
+    write = log.warning if len(lacking) > MOST_UNANSWERED * len(asked) else log.info
+    write("%s: %d of %d %s %s", *counts)
+
+
+def with_failed(table: pd.DataFrame, entries: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
+    """Return choices in which entries without an image are wrong, if their prompt has variants."""
+    keys = ["split", *CAPTION_KEY]
+    n_variants = variants.groupby(keys).size().rename("variants").reset_index()
+    counted = entries[keys].merge(n_variants, on=keys, how="left")["variants"]
+    of_prompt = counted.fillna(0).to_numpy(int)
+    is_wrong = entries["path"].isna().to_numpy() & (of_prompt > 0)
+    first = table["adjective_first"].mask(is_wrong, 0.0)
+    return table.assign(
+        adjectives=np.where(is_wrong, of_prompt + 1, table["adjectives"]), adjective_first=first
+    )
+
+
+def choose_texts(
+    chooser: Chooser,
+    entries: pd.DataFrame,
+    variants: pd.DataFrame,
+    find_item: Callable[[str], BoxedFile] = lambda path: (Path(path), None),
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Do the same as ``choose`` without its checks, for the entries of a run."""
+    asked = list(questions(entries, variants, find_item, seed))
+    table = ask(chooser, asked, entries)
+    return with_failed(table, entries, variants)
+
+
+def as_entries(entries: pd.DataFrame) -> pd.DataFrame:
+    """Return entries of a user with all columns of ``IMAGE_KEY``; UserError names what is wrong."""
+    defaults = {"generator": "images", "split": TESTS[0], "draw": 0, "caption_id": 0}
+    absent = {name: value for name, value in defaults.items() if name not in entries}
+    complete = entries.assign(**absent)
+    missing = [name for name in ("image_id", "text", "pair", "path") if name not in complete]
+    require(not missing, "entries", f"no column {', '.join(missing)}", "add it")
+    repeat = complete.duplicated(IMAGE_KEY)
+    first = complete.loc[repeat, IMAGE_KEY].head(1).to_dict("records")
+    require(not first, "entries", f"duplicate {first}", "remove one")
+    unknown = complete.loc[~complete["split"].isin(TESTS), "split"].head(1).tolist()
+    require(not unknown, "entries", f"split {unknown}", f"expected one of {', '.join(TESTS)}")
+    return complete.reset_index(drop=True)
+
+
+@checked
+def choose(judge: Any, entries: pd.DataFrame, variants: Variants, seed: int = 0) -> pd.DataFrame:
+    """Ask any judge to choose each prompt's adjective.
+
+    Args:
+        judge: a ``compclip.judge.chooser.Chooser``, as ``open_judge`` returns it.
+        entries: a row for each image: image_id, text (what it was made from), pair
+            (``adjective_noun``), path (missing: no image, which counts as wrong), and optionally
+            generator, split, caption_id and draw.
+        variants: as ``make_variants`` returns them: the texts beside the prompt's own.
+        seed: draws the order in which the judge gets the texts.
+
+    Returns:
+        A row for each entry: its keys, ``adjective_first`` (the chance that the judge chooses its
+        own text; missing without variants), ``adjective_chosen``, ``adjectives`` (the number of
+        texts) and ``answered``. The mean of ``adjective_first`` is the adjective accuracy;
+        ``fraction_composed`` takes the table.
+
+    Raises:
+        UserError: an argument is refused, or the judge's answers do not fit.
+    """
+    complete = as_entries(entries)
+    key_and_text = [*CAPTION_KEY, "text"]
+    require_joined(complete[key_and_text], "entries", variants=variants)
+    require(isinstance(judge, Chooser), "judge", f"{type(judge).__name__} has no choose", AS_JUDGE)
+    return choose_texts(judge, complete, variants, seed=seed)
+
+
+AS_JUDGE = "open it with compclip.open_judge"
+
+
+@checked
+def list_options(entries: pd.DataFrame, variants: Variants, file: str | Path, seed: int = 0) -> int:
+    """Write what a judge is asked as JSON lines, for another tool, whose answers kind ``table``
+    reads.
+
+    Args:
+        entries, variants, seed: as of ``choose``.
+        file: the file to write: id, image (a path) and texts of each choice.
+
+    Returns:
+        The number of choices.
+    """
+    from compclip.core.artifacts.files import write_text
+
+    asked = questions(as_entries(entries), variants, lambda path: (Path(path), None), seed)
+    lines = option_lines(asked)
+    write_text("\n".join(lines) + "\n", Path(file))
+    return len(lines)
+
+
+def option_lines(asked: Iterator[Question]) -> list[str]:
+    """Return a line of JSON for each question."""
+    lines = []
+    for question in asked:
+        line = {"id": question.image.id, "image": str(question.image.path)}
+        lines.append(json.dumps(line | {"texts": question.shown}, ensure_ascii=False))
+    return lines
