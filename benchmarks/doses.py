@@ -239,7 +239,7 @@ def read_scale(place: Place) -> tuple[CompositionScale, JudgeChoices]:
     """Return the run's scale, and what the judges choose for the model's images."""
     config = place.config
     names = [generator.name for generator in config.generate.generators]
-    params = SimpleNamespace(generators=names, judges=config.judges, oracle_generators=[])
+    params = SimpleNamespace(generators=names, judges=config.members, oracle_generators=[])
     classes = class_names(
         read_table(place.layout.data / "captions.parquet", CAPTIONS, ["image_id", "class_id"])
     )
@@ -451,7 +451,7 @@ def check_law(command: Doses, place: Place) -> Iterator[str]:
     It draws what is asked, or the usual pair. What is asked of every prompt gives the highest s at
     this size.
     """
-    layout, judges = place.layout, place.config.judges
+    layout, judges = place.layout, place.config.members
     targets = [
         layout.folder / "export",
         layout.folder / "variants.parquet",

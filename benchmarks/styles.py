@@ -438,7 +438,7 @@ def main(command: Styles) -> None:
     worlds = [
         (
             Layout(*results, composition, config.judge.shared),
-            config.judges,
+            config.members,
             seed,
             command,
             resamples,

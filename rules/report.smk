@@ -60,6 +60,38 @@ rule make_table:
         "../workflow_scripts/report/make_table.py"
 
 
+rule compare_judges:
+    """Estimate what generators compose by each judge, and how far judges agree."""
+    input:
+        scores=plan.score.scores,
+        choices=plan.score.choices,
+        captions="<dataset>/captions.parquet",
+        swapped=plan.of_compositions("swapped.parquet"),
+        ranking=plan.of_compositions("ranking.parquet"),
+        heldout=plan.of_compositions("heldout.json"),
+    output:
+        csv=report(
+            "<results>/judges.csv",
+            caption=caption("judges"),
+            category="Scores",
+            labels={"table": "scores by judge"},
+        ),
+        json="<results>/judges.json",
+    log:
+        "<logs>/report/compare_judges.log",
+    benchmark:
+        "<logs>/report/compare_judges.benchmark.tsv"
+    conda:
+        "../envs/base.yaml"
+    params:
+        **plan.report.table_params,
+        code=code("report.compare_judges"),
+        further=plan.report.further_kinds,
+        leading=plan.config.leading,
+    script:
+        "../workflow_scripts/report/compare_judges.py"
+
+
 rule draw_scores:
     """Draw what is composed, the scores, held-out pairs, and the judges' training."""
     input:

@@ -49,6 +49,62 @@ if plan.generators:
             "../workflow_scripts/score/score_images.py"
 
 
+    rule choose_texts:
+        """Ask a further judge to choose each prompt's adjective, for all generators' images."""
+        input:
+            **plan.inputs("images", "files", "prompts", "variants"),
+            manifests=plan.manifests(plan.generators),
+            generated=plan.made_images(plan.generators),
+            members=plan.judge.member_folders,
+        output:
+            choices="<dataset>/{composition}/choices/{judge}.parquet",
+        log:
+            "<logs>/score/{composition}/choose_texts.{judge}.log",
+        benchmark:
+            "<logs>/score/{composition}/choose_texts.{judge}.benchmark.tsv"
+        wildcard_constraints:
+            judge=one_of(plan.further_judges),
+        conda:
+            "../envs/torch.yaml"
+        threads: plan.config.threads
+        resources:
+            **plan.model_resources(plan.config.judge.device, 8000, minutes=plan.score.minutes),
+        params:
+            **plan.score.encoding_params,
+            code=code("score.choose_texts"),
+            kind=plan.judge.kind,
+            kind_code=plan.judge.kind_code,
+            settings=plan.judge.kind_settings,
+            contents=plan.judge.kind_contents,
+            splits_by_generator=plan.score.served_splits,
+            results=plan.results_param,
+            seed=plan.config.seed,
+        script:
+            "../workflow_scripts/score/choose_texts.py"
+
+    rule list_options:
+        """Write what a judge of kind table is asked, for another tool."""
+        input:
+            **plan.inputs("images", "prompts", "variants"),
+            manifests=plan.manifests(plan.generators),
+            generated=plan.made_images(plan.generators),
+        output:
+            options="<dataset>/{composition}/options.jsonl",
+        log:
+            "<logs>/score/{composition}/list_options.log",
+        benchmark:
+            "<logs>/score/{composition}/list_options.benchmark.tsv"
+        conda:
+            "../envs/base.yaml"
+        params:
+            code=code("score.list_options"),
+            splits_by_generator=plan.score.served_splits,
+            results=plan.results_param,
+            seed=plan.config.seed,
+        script:
+            "../workflow_scripts/score/list_options.py"
+
+
 if plan.score.oracle_generators:
 
     rule score_oracle:

@@ -340,6 +340,25 @@ SCORES = schema(
     adjective_chosen=text(nullable=True),
 )
 
+# What a further judge chooses for each generated image; member: one of its trained models, or the
+# judge itself. answered: whether there is a usable answer, else the image counts as wrong.
+# adjectives, adjective_first, adjective_chosen: as of SCORES.
+TEXT_CHOICES = schema(
+    unique=["member", "generator", "split", "image_id", "caption_id", "draw"],
+    member=text(),
+    judge_hash=text(),
+    generator=text(),
+    split=text(isin=TESTS),
+    image_id=text(),
+    caption_id=_COUNT,
+    draw=_COUNT,
+    pair=text(nullable=True),
+    adjectives=_COUNT,
+    adjective_first=Column("float64", nullable=True, low=0, high=1),
+    adjective_chosen=text(nullable=True),
+    answered=Column("bool"),
+)
+
 # A row for each measurement of train against a split. texts: all captions of its images, or only
 # the prompts. train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled
 # sides of the same sizes.

@@ -21,7 +21,7 @@ from compclip.report.composed import ANCHOR_NAMES, Anchors, Estimates, estimate_
 from compclip.report.rows import Row
 from compclip.report.scored import ENTRY, Scored
 from compclip.report.values import mean_columns, values_of
-from compclip.score.choose_texts import IMAGE_KEY, MOST_UNANSWERED
+from compclip.score.choose_texts import IMAGE_KEY
 from compclip.stats.composed import verdict_of
 
 RESAMPLES = 1000  # of the images, for intervals of agreement
@@ -362,15 +362,3 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
             }
         )
     return result
-
-
-def verdict_line(judge: JudgedBy, table: pd.DataFrame) -> str:
-    """Return what a judge says of each generator, in one line; unanswered choices come first."""
-    rows = table[(table["judge"] == judge.judge) & table["verdict"].notna()]
-    texts = []
-    if judge.unanswered > MOST_UNANSWERED:
-        texts.append(f"{judge.unanswered:.1%} of choices unanswered")
-    # Anchors have no verdict but a definition.
-    for row in rows[~rows["verdict"].isin(ANCHOR_NAMES)].to_dict("records"):
-        texts.append(f"{row['generator']} {row['verdict']} ({100 * row['value']:.0f} %)")
-    return f"by judge {judge.judge}: {'; '.join(texts) or 'no verdicts'}"

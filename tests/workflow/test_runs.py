@@ -226,10 +226,10 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
         "world": 3,
         "split": 5,
         "judge_half": 3,
-    } and config.judges == [
+    } and config.members == [
         "3",
         "4",
     ]
     for alone in ({"shared": False}, {"epochs": 0}):
-        assert load_config({"seed": 3, "judge": alone}).judges == ["3"]
-    assert load_config({"judge": {"seeds": [2, 0]}}).judges == ["2", "0"]
+        assert load_config({"seed": 3, "judge": alone}).members == ["3"]
+    assert load_config({"judge": {"seeds": [2, 0]}}).members == ["2", "0"]

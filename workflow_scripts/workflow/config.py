@@ -35,7 +35,7 @@ from compclip.divergence.config import DivergenceConfig
 from compclip.generate.config import GenerateConfig
 from compclip.generate.generator import load_kind
 from compclip.human.config import HumanConfig
-from compclip.judge.config import JudgeConfig
+from compclip.judge.config import FurtherJudge, JudgeConfig, SeedsOfTraining
 from compclip.pairs.config import PairsConfig
 from compclip.release.config import ReleaseConfig
 from compclip.report.config import ReportConfig
@@ -85,6 +85,10 @@ REMOVED = {
 }
 
 
+# The name of the leading judge in tables of several.
+LEADING = "judge"
+
+
 class SeedsConfig(Section):
     """Seeds of parts of a run, to repeat it with a single random choice changed; null: `seed`."""
 
@@ -126,6 +130,11 @@ class Config(Section):
     split: SplitConfig = Field(default_factory=lambda: SplitConfig.model_validate({}))
     divergence: DivergenceConfig = Field(default_factory=DivergenceConfig)
     judge: JudgeConfig = Field(default_factory=lambda: JudgeConfig.model_validate({}))
+    judges: list[FurtherJudge] = Field(
+        default_factory=list,
+        description="judges of the same images beside the leading one, each {name, kind, ...} "
+        "(docs/judges.md)",
+    )
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)
     report: ReportConfig = Field(default_factory=ReportConfig)
@@ -135,11 +144,20 @@ class Config(Section):
     human: HumanConfig | None = Field(None, description="null: no study with people")
 
     @property
-    def judges(self) -> list[str]:
-        """The names of the judges: their seeds."""
-        # A verdict needs two judges, and only trained ones differ by seed.
-        default = 2 if self.judge.shared and self.judge.epochs else 1
-        return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
+    def members(self) -> list[str]:
+        """The names of the leading judge's members: their seeds."""
+        return [str(seed) for seed in self.seeds_of(self.judge)]
+
+    @property
+    def leading(self) -> str:
+        """The name of the leading judge in tables of several."""
+        return LEADING
+
+    def seeds_of(self, judge: SeedsOfTraining) -> list[int]:
+        """Return the seeds of a judge's members."""
+        # A verdict needs two members, and only trained ones differ by seed.
+        default = 2 if self.judge.shared and judge.epochs else 1
+        return judge.seeds or [*range(self.seed, self.seed + default)]
 
     @property
     def data_folder(self) -> Path:
@@ -202,6 +220,15 @@ class Config(Section):
                 f"this is compclip {present}; install that version, or remove this line"
             )
         return version
+
+    @field_validator("judges")
+    @classmethod
+    def _distinct(cls, judges: list[FurtherJudge]) -> list[FurtherJudge]:
+        names = [judge.name for judge in judges]
+        repeated = [name for name in names if names.count(name) > 1 or name == LEADING]
+        if repeated:
+            raise ValueError(f"judge {repeated[0]!r}: name in use; give each another name")
+        return judges
 
     @field_validator("seeds")
     @classmethod
@@ -277,6 +304,7 @@ class Config(Section):
         """Check that the sections are consistent."""
         self._check_names()
         self._check_source()
+        self._check_judges()
         self._check_inputs()
         return self
 
@@ -341,6 +369,20 @@ class Config(Section):
                 f"specs.data: null describes sketches, but dataset.source is {source}; name long "
                 "captions"
             )
+
+    def _check_judges(self) -> None:
+        """Check that further CLIP judges see what the leading one does."""
+        for entry in self.judges:
+            settings = entry.settings("")
+            if not isinstance(settings, SeedsOfTraining):
+                continue
+            # All judges must not have seen the judged images, and train on one kind of machine.
+            for key in ("train_on", "gpus", "device"):
+                expected = getattr(self.judge, key)
+                if getattr(settings, key) != expected:
+                    raise ValueError(
+                        f"judges: {entry.name}.{key}: expected {expected!r}, as of judge.{key}"
+                    )
 
     def _check_inputs(self) -> None:
         """Check the sections whose files are inputs of rules: there, Snakemake has no way to write

@@ -87,6 +87,7 @@ class RunPlan(BasePlan):
             files += [*self.report.examples, *self.score.fids]
             files += [*self.score.bias_checks, *self.judge.folders]
             files += self.score.oracle_scores
+            files += self.report.compared_judges
         return files
 
     @property
@@ -106,6 +107,7 @@ class RunPlan(BasePlan):
         if self.config.scored:
             files += [f"{self.results}/{name}" for name in SCORE_FILES]
             files += [*self.score.bias_checks, *self.score.fids]
+            files += self.report.compared_judges
             if self.human:
                 files += self.of_compositions(*self.human.outputs)
         return files

@@ -49,7 +49,8 @@ class BasePlan:
         self.judged = self.data if config.judge.shared else self.in_composition
 
         self.compositions = config.compositions
-        self.judges = config.judges
+        self.judges = config.members
+        self.further_judges = {entry.name: entry for entry in config.judges}
         self.generators = {generator.name: generator for generator in config.generate.generators}
         self.kinds = {name: load_kind(entry.kind) for name, entry in self.generators.items()}
         self.layouts = {

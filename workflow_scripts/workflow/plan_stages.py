@@ -6,7 +6,8 @@ from compclip.core.identity.code import code_hash
 from compclip.core.settings.section import COMPOSITION_FIELD
 from compclip.dataset.source import SOURCES, load_source
 from compclip.generate.generator import GENERATOR_KINDS
-from compclip.judge.config import Training
+from compclip.judge.chooser import JUDGE_KINDS, load_kind
+from compclip.judge.config import SeedsOfTraining, Training
 from compclip.score.config import Fid, Scoring
 from compclip.split.config import DrawConfig
 from compclip.text.lexicon import SHARED
@@ -115,11 +116,27 @@ class JudgePlan:
         folders = [str(layout.judge(judge)) for judge in run.judges for layout in layouts]
         self.folders = list(dict.fromkeys(folders))
         self.of_composition = [f"{run.judged}/judges/{judge}" for judge in run.judges]
+        self.kinds = {name: load_kind(entry.kind) for name, entry in run.further_judges.items()}
+        # Settings and seed of each further judge that is trained, by the name of its folder.
+        self._trained: dict[str, tuple[SeedsOfTraining, int]] = {}
+        # The folders of each further judge's members; none of a judge that is not trained here.
+        self._members: dict[str, list[str]] = {}
+        for name, entry in run.further_judges.items():
+            settings = entry.settings("")
+            self._members[name] = []
+            if isinstance(settings, SeedsOfTraining):
+                for seed in run.config.seeds_of(settings):
+                    member = f"{name}-{seed}"
+                    self._trained[member] = (settings, seed)
+                    self._members[name].append(member)
+        self._fingerprints: dict[tuple[str, str], str] = {}
 
     def _config(self, wildcards: Wildcards) -> Training:
+        config: Training = self._run.config.judge
+        if wildcards.judge in self._trained:
+            config, _ = self._trained[wildcards.judge]
         # In the path of the weights, {composition} is replaced. A shared judge has no composition.
-        config = self._run.config.judge.of(wildcards.get("composition", ""))
-        return with_shipped_table(config)
+        return with_shipped_table(config.of(wildcards.get("composition", "")))
 
     def files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's files that decide the initial weights."""
@@ -132,7 +149,38 @@ class JudgePlan:
         return section(self._config(wildcards), Training)
 
     def seed(self, wildcards: Wildcards) -> int:
+        if wildcards.judge in self._trained:
+            return self._trained[wildcards.judge][1]
         return int(wildcards.judge)
+
+    # Further judges, by the wildcard of their name
+
+    def member_folders(self, wildcards: Wildcards) -> list[str]:
+        """Return the folders of a further judge's trained members."""
+        return [f"{self._run.judged}/judges/{name}" for name in self._members[wildcards.judge]]
+
+    def kind(self, wildcards: Wildcards) -> str:
+        return self._run.further_judges[wildcards.judge].kind
+
+    def kind_code(self, wildcards: Wildcards) -> str:
+        """Return the identity of the code of a further judge's kind."""
+        return code_hash(f"{JUDGE_KINDS}.{self.kind(wildcards)}")
+
+    def kind_settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the settings of a further judge's kind for a composition."""
+        entry = self._run.further_judges[wildcards.judge]
+        return section(entry.settings(wildcards.composition))
+
+    def kind_contents(self, wildcards: Wildcards) -> str:
+        """Return a fingerprint of the user's files that a further judge reads."""
+        compute = self.kinds[wildcards.judge].fingerprint
+        if compute is None:
+            return ""
+        key = (wildcards.judge, wildcards.composition)
+        if key not in self._fingerprints:
+            settings = self._run.further_judges[wildcards.judge].settings(wildcards.composition)
+            self._fingerprints[key] = compute(settings, self._run.config.cache)
+        return self._fingerprints[key]
 
 
 class GeneratePlan:
@@ -230,6 +278,10 @@ class ScorePlan:
         self.faithful_generator = faithful[0] if faithful else None
         # The bias check of each judge for a composition, and for all of them.
         names = [f"bias/{judge}.json" for judge in run.judges]
+        # What further judges choose.
+        self.choices = run.of_compositions(
+            *(f"choices/{name}.parquet" for name in run.further_judges)
+        )
         self.bias_checks_of_composition = [f"{run.in_composition}/{name}" for name in names]
         self.bias_checks = run.of_compositions(*names)
         names = [f"{judge}/{name}" for judge in run.judges for name in run.generators]
@@ -289,6 +341,12 @@ class ReportPlan:
         }
         # Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
         self.sections = [name for name in ("specs", "compun") if getattr(config, name)]
+        # What several judges say is shown before other stages.
+        self.compared_judges: list[str] = []
+        if config.judges and config.scored:
+            self.sections.insert(0, "judge")
+            self.compared_judges = [f"{run.results}/judges.{ending}" for ending in ("csv", "json")]
+        self.further_kinds = {name: entry.kind for name, entry in run.further_judges.items()}
         self.section_modules = [f"workflow_scripts.{stage}.section" for stage in self.sections]
         self.deciding_settings = config.model_dump(mode="json", include=DECIDING)
         # The figures of a composition, by name.

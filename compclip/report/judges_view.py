@@ -1,0 +1,79 @@
+"""What several judges say, for the page."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.tables import HELD_OUT
+from compclip.plot.labels import SPLIT_NAMES, interval, pair_words, percent
+from compclip.plot.table_view import Line, TableCell
+from compclip.report.composed import ANCHOR_NAMES
+
+
+def judge_lines(table: pd.DataFrame) -> tuple[list[str], list[Line]]:
+    """Return the generators that are not anchors, and a line for each judge with what they compose.
+
+    Args:
+        table: rows of ``judges.csv`` of one composition.
+    """
+    composed = table[(table["split"] == HELD_OUT) & (table["measure"] == "composes")]
+    is_anchor = composed["verdict"].isin(ANCHOR_NAMES)
+    generators = list(dict.fromkeys(composed.loc[~is_anchor, "generator"]))
+    lines = []
+    for judge in dict.fromkeys(table["judge"]):
+        own_rows = composed[composed["judge"] == judge].set_index("generator")
+        lines.append(Line(judge, [_cell(own_rows, name) for name in generators]))
+    return generators, lines
+
+
+def _cell(rows: pd.DataFrame, generator: str) -> TableCell | None:
+    """Return what a generator composes; None without an estimate."""
+    if generator not in rows.index or pd.isna(rows.loc[generator, "value"]):
+        return None
+    row = rows.loc[generator]
+    ends = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
+    return TableCell(percent(row["value"], 0), ends)
+
+
+def verdict_lines(table: pd.DataFrame, unanswered_above: float) -> list[str]:
+    """Return a line for each judge: its verdicts by generator, and first what it did not answer."""
+    lines = []
+    for judge, rows in table.groupby("judge", sort=False):
+        texts = []
+        unanswered = float(rows.loc[rows["measure"] == "unanswered", "value"].iloc[0])
+        if unanswered > unanswered_above:
+            texts.append(f"{percent(unanswered)} % of its choices have no usable answer")
+        with_verdict = rows[rows["verdict"].notna() & ~rows["verdict"].isin(ANCHOR_NAMES)]
+        for row in with_verdict.to_dict("records"):
+            texts.append(f"{row['generator']} {row['verdict']}")
+        lines.append(f"{judge}: {'; '.join(texts) or 'no verdicts'}.")
+    return lines
+
+
+def agreement_view(agreements: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the agreement of each two judges as texts."""
+    result = []
+    for agreement in agreements:
+        taus = [(SPLIT_NAMES[split], _text(tau, 1)) for split, tau in agreement["tau"].items()]
+        pairs = []
+        for gap in agreement["pairs"]:
+            pairs.append(f"{pair_words(gap['pair'])} ({SPLIT_NAMES[gap['split']]}) {_text(gap)}")
+        verdicts = [row["generator"] for row in agreement["verdicts"]]
+        result.append(
+            {"judges": agreement["judges"], "tau": taus, "pairs": pairs, "verdicts": verdicts}
+        )
+    return result
+
+
+def _text(ends: Mapping[str, float | None], scale: int = 100) -> str:
+    """Return a value with its interval; in percent, or as it is with a ``scale`` of 1."""
+    if ends["value"] is None:
+        return "–"
+    decimals = 2 if scale == 1 else 0
+    numbers = []
+    for name in ("value", "low", "high"):
+        end = ends[name]
+        numbers.append("–" if end is None else f"{scale * end:.{decimals}f}".replace("-", "−"))
+    value, low, high = numbers
+    return f"{value} [{low}, {high}]"

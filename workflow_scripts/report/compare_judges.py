@@ -1,0 +1,54 @@
+"""Write what generators compose by each judge, and how far judges agree."""
+
+import pandas as pd
+
+from compclip.core.artifacts.files import write_json, write_text
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.artifacts.rounding import json_values
+from compclip.core.settings.cli import show
+from compclip.core.tables import CAPTIONS, TEXT_CHOICES
+from compclip.report.judges import JudgedBy, agreement, judge_rows, judged_by
+from compclip.report.judges_view import verdict_lines
+from compclip.report.make_table import as_csv
+from compclip.score.choose_texts import MOST_UNANSWERED
+from compclip.split.pools import class_names
+from workflow_scripts.job import Job, run_script
+from workflow_scripts.layout import Layout
+from workflow_scripts.report.artifacts import layouts
+from workflow_scripts.report.make_table import read_all_scores
+
+
+def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
+    """Return the scores of a composition by the leading judge, and by each further one."""
+    leading = [
+        score for score in read_all_scores(layout, job.params, classes) if score.by_all_judges
+    ]
+    judges = [JudgedBy(job.params.leading, "clip", leading)]
+    for name, kind in job.params.further.items():
+        choices = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
+        judges.append(judged_by(name, kind, leading, choices))
+    return judges
+
+
+def main(job: Job) -> None:
+    params = job.params
+    # The oracle is no judge of kind ``clip``.
+    params.oracle_generators = []
+    classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
+    tables = []
+    agreements = {}
+    for layout in layouts(job):
+        judges = read_judges(job, layout, classes)
+        table = judge_rows(judges, params.anchors, params.training_data)
+        agreements[layout.composition] = agreement(judges, table)
+        title = f"{layout.dataset}, {layout.composition}: verdicts by judge"
+        show("\n".join([title, *verdict_lines(table, MOST_UNANSWERED)]))
+        table.insert(0, "composition", layout.composition)
+        table.insert(0, "dataset", layout.dataset)
+        tables.append(table)
+    write_text(as_csv(pd.concat(tables, ignore_index=True)), job.output.csv)
+    write_json(json_values(agreements), job.output.json)
+
+
+if __name__ == "__main__":
+    run_script(main)
