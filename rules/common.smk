@@ -30,7 +30,7 @@ pathvars:
 wildcard_constraints:
     composition=one_of(plan.compositions),
     generator=one_of(plan.generators),
-    judge=one_of(plan.judges),
+    judge=one_of(plan.judge.trained),
     shard="[0-9]+",
     shards="[0-9]+",
     # The folder of the pairs of a composition with its own lexicons; "" for those that share the

@@ -129,6 +129,8 @@ class JudgePlan:
                     member = f"{name}-{seed}"
                     self._trained[member] = (settings, seed)
                     self._members[name].append(member)
+        # The names of all judges that are trained, or used unchanged.
+        self.trained = [*run.judges, *self._trained]
         self._fingerprints: dict[tuple[str, str], str] = {}
 
     def _config(self, wildcards: Wildcards) -> Training:
