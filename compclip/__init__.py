@@ -14,6 +14,7 @@ _MODULES = {
     "UserError": "core.errors",
     "adjective_accuracy": "score.choices",
     "audit": "split.audit",
+    "choose": "score.choose_texts",
     "choose_compound": "compun.classify",
     "compare_scores": "stats.estimates",
     "divide_images": "split.divide_images",
@@ -21,12 +22,15 @@ _MODULES = {
     "estimate_score": "stats.estimates",
     "extract_pairs": "pairs.extract_pairs",
     "evaluation_images": "split.evaluation",
+    "fraction_composed": "report.judges",
+    "list_options": "score.choose_texts",
     "load_judge": "clip.model",
     "load_lexicon": "text.lexicon",
     "make_prompts": "split.make_prompts",
     "make_splits": "split.make_splits",
     "make_variants": "split.make_variants",
     "measure_divergence": "divergence.measure",
+    "open_judge": "judge.open_judge",
     "r_precision": "stats.r_precision",
     "rank_pairs": "pairs.rank_pairs",
     "sample_heldout": "split.sample_heldout",
@@ -47,10 +51,14 @@ if TYPE_CHECKING:
     from compclip.divergence.divide import divide_samples as divide_samples
     from compclip.divergence.measure import measure_divergence as measure_divergence
     from compclip.generate.write_manifest import write_manifest as write_manifest
+    from compclip.judge.open_judge import open_judge as open_judge
     from compclip.pairs.config import Selection as Selection
     from compclip.pairs.extract_pairs import extract_pairs as extract_pairs
     from compclip.pairs.rank_pairs import rank_pairs as rank_pairs
+    from compclip.report.judges import fraction_composed as fraction_composed
     from compclip.score.choices import adjective_accuracy as adjective_accuracy
+    from compclip.score.choose_texts import choose as choose
+    from compclip.score.choose_texts import list_options as list_options
     from compclip.score.config import Scoring as Scoring
     from compclip.score.score_images import score_with_judge as score_with_judge
     from compclip.specs.loss import specs_loss as specs_loss

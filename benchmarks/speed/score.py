@@ -106,7 +106,7 @@ def forward(config: Config, generators: Sequence[str]) -> float:
         swapped["swapped_text"],
     )
     texts = sorted(set(pd.concat([prompts["text"], variants["text"], *pools])))
-    judge = load_judge(folder.parent / "judges" / config.judges[0], 1, "cpu")
+    judge = load_judge(folder.parent / "judges" / config.members[0], 1, "cpu")
     parts = [*judge.read_ahead([(path, None) for path in paths.values()], config.score.batch)]
     begun = time.process_time()
     encode_batches(iter(parts), config.score.batch, Progress(len(paths), "images"), judge._images)
@@ -159,7 +159,7 @@ def measure() -> dict[str, Any]:
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
     generators = [generator.name for generator in config.generate.generators]
     dataset = ROOT / config.results / config.dataset.source
-    composition, judge = config.compositions[0], config.judges[0]
+    composition, judge = config.compositions[0], config.members[0]
     if not (dataset / composition / "scores" / judge).is_dir():
         raise UserError(f"{dataset}: the benchmark reads the finished default run; make run first")
     sides: dict[str, list[dict[str, float]]] = {"ours": [], "again": [], "plain": []}
