@@ -191,6 +191,11 @@ class ModelConfig(Section):
         "default of a model file: random weights, for hf-hub: and local-dir: the "
         "model's own",
     )
+    revision: str | None = Field(
+        None,
+        pattern=r"^[\w./-]+$",
+        description="commit of an hf-hub: model; null: the newest, which may change",
+    )
     quick_gelu: bool | None = Field(
         None,
         description="activation of weights whose file does not specify it: true for OpenAI's and "
@@ -227,6 +232,8 @@ class ModelConfig(Section):
             repository = self.model.removeprefix(HUB)
             if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
                 raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
+        if self.revision and not self.model.startswith(HUB):
+            raise ValueError(f"revision pins {HUB} models, not {self.model}; remove it")
         if has_weights(self.model) and self.pretrained is not None:
             raise ValueError(f"pretrained must be null, because {self.model} has its own weights")
         return self

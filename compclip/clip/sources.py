@@ -79,12 +79,15 @@ def known_preprocessing(cfg: Any, path: Path) -> dict[str, Any]:
     return {**OLD_FORMAT, **checked} if {"mean", "std"} <= checked.keys() else checked
 
 
-def find_model(name: str) -> FoundModel:
+def find_model(name: str, revision: str | None = None) -> FoundModel:
     """Return a model's open_clip config, its known preprocessing, and their file, downloaded if
     necessary.
+
+    Args:
+        revision: the commit of a model on the Hub; None: the newest.
     """
     if name.startswith(HUB):
-        file: Path | None = hub_file(name.removeprefix(HUB), [SETTINGS])
+        file: Path | None = hub_file(name.removeprefix(HUB), [SETTINGS], revision)
     elif name.startswith(FOLDER):
         file = Path(name.removeprefix(FOLDER)) / SETTINGS
     else:
@@ -120,7 +123,7 @@ def model_name(name: str) -> str:
 
 def find_source(config: ModelConfig) -> Source:
     """Return a model's config, weights and preprocessing, downloaded if necessary."""
-    model_cfg, preprocess_cfg, settings = find_model(config.model)
+    model_cfg, preprocess_cfg, settings = find_model(config.model, config.revision)
     weights = tokenizer = None
     if settings and config.model.startswith(FOLDER):
         weights = folder_weights(settings.parent)

@@ -16,11 +16,12 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
+from compclip.clip.config import HUB
 from compclip.clip.device import autocast, check_precision, settled
 from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
-from compclip.clip.sources import find_source, model_name
+from compclip.clip.sources import find_model, find_source, model_name
 from compclip.clip.tokens import find_truncated_texts, report_truncated, tokenize
 from compclip.clip.weights import find_weights
 from compclip.core.errors import UserError
@@ -270,6 +271,11 @@ def describe_training(
         "captions": len(texts),
         "truncated_captions": truncated,
     }
+    if config.model.startswith(HUB):
+        # The folder of a model's files in the Hub's cache has the name of their commit.
+        settings_file = find_model(config.model, config.revision).file
+        assert settings_file is not None, "a model on the Hub has one"
+        summary["commit"] = settings_file.parent.name
     for name, value in trained.rows[-1].items():
         if name.startswith("retrieval"):
             summary[name] = value

@@ -83,7 +83,7 @@ def check_trainable(config: Training) -> None:
 
     Towers whose settings transformers or timm load from the Hub are not checked.
     """
-    cfg = find_model(config.model).model_cfg
+    cfg = find_model(config.model, config.revision).model_cfg
     # A word tower's size depends on the captions, its parameters' names do not.
     text_cfg = {"vocab_size": 1, **cfg["text_cfg"]}
     timm_name = str(cfg["vision_cfg"].get("timm_model_name"))

@@ -337,12 +337,15 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
     verdicts = table[table["verdict"].notna()].pivot(
         index="generator", columns="judge", values="verdict"
     )
+    # All judges have scored the same images.
+    scored_splits = {score.split for score in judges[0].scores}
+    splits = [split for split in TESTS if split in scored_splits]
     result = []
     for first, second in combinations(judges, 2):
         names = [first.judge, second.judge]
         taus = {}
         differing = []
-        for split in TESTS:
+        for split in splits:
             resampled = resample(first, second, split)
             taus[split] = _ends(tau(resampled.values))
             if split in HELD_OUT_SPLITS:

@@ -41,10 +41,11 @@ from compclip.core.reading.documents import nearest, no_such
 from compclip.core.reading.hub import check_hub_file
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
-from compclip.core.tables import PROMPTS
+from compclip.core.tables import PROMPT_KEY, PROMPTS, VARIANTS, are_among
 from compclip.dataset.download import FileLocation
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
+from compclip.judge.chooser import load_kind as load_judge_kind
 from compclip.judge.config import Training
 from compclip.text.lexicon import load_lexicon, require_distinct
 from workflow_scripts.places import (
@@ -188,6 +189,7 @@ def check_config(config: Config, is_local: bool = True) -> Findings:
         _check_generators(config, findings)
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
+        _check_judges(config, findings)
     elif "generators" in config.generate.model_fields_set:
         findings.notes.append("generate.generators: not used, because the data set has no images")
     _check_files(config, findings)
@@ -305,6 +307,9 @@ def check_model_name(key: str, config: ModelConfig, findings: Findings) -> None:
             with findings.errors_of(f"{key}.model"):
                 folder_weights(Path(folder))
     elif name.startswith(HUB):
+        if config.revision is None:
+            fault = f"no commit is pinned, so results change when {name} does"
+            findings.notes.append(f"{key}.revision: {fault}")
         with findings.errors_of(f"{key}.model"):
             # Another machine may have other files in its cache.
             for files in ([SETTINGS], CLIP_WEIGHTS) if findings.is_local else ():
@@ -410,6 +415,45 @@ def _check_generators(config: Config, findings: Findings) -> None:
             _preview_images(config, generator, key, findings)
         if kind.MODEL:
             _check_diffusers(key, {settings.model for settings in all_settings}, findings)
+
+
+def _check_judges(config: Config, findings: Findings) -> None:
+    """Check the models and files of further judges, and note what their answers will cost."""
+    for entry in config.judges:
+        key = f"judges: {entry.name}"
+        kind = load_judge_kind(entry.kind)
+        for composition in config.compositions:
+            settings = entry.settings(composition)
+            if isinstance(settings, ModelConfig):
+                check_model(key, settings.of(composition), findings)
+            file = getattr(settings, "file", None)
+            if file and findings.is_local and not Path(file).is_file():
+                listed = config.data_folder / composition / "options.jsonl"
+                fault = f"{file}: no such table of answers"
+                remedy = f"make {listed} with snakemake, and answer it (docs/judges.md)"
+                findings.error(key, f"{fault}; {remedy}")
+            if kind.preview is not None:
+                with findings.errors_of(key):
+                    message = kind.preview(settings, _count_choices(config, composition))
+                    findings.notes.append(f"{key}: {composition}: {message}")
+
+
+def _count_choices(config: Config, composition: str) -> int:
+    """Return the number of choices of a composition that a judge is asked, as far as an earlier
+    run has listed prompts; 0 if there are none.
+    """
+    from compclip.core.artifacts.parquet import read_table
+
+    folder = config.data_folder / composition
+    files = [folder / "prompts.parquet", folder / "variants.parquet"]
+    if not all(file.is_file() for file in files):
+        return 0
+    prompts = read_table(files[0], PROMPTS)
+    variants = read_table(files[1], VARIANTS)
+    has_variants = are_among(prompts, variants, PROMPT_KEY)
+    counts = prompts[has_variants].groupby("split").size()
+    kinds = [load_kind(generator.kind) for generator in config.generate.generators]
+    return sum(int(counts.get(split, 0)) for kind in kinds for split in kind.SPLITS)
 
 
 def _preview_images(config: Config, generator: Generator, key: str, findings: Findings) -> None:

@@ -17,7 +17,8 @@ from compclip.core.settings import cli, plugins
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import sections_in
 from compclip.generate.config import Generator
-from compclip.generate.generator import GENERATOR_KINDS, load_kind
+from compclip.generate.generator import GENERATOR_KINDS
+from compclip.judge.chooser import JUDGE_KINDS
 from workflow_scripts.workflow.config import Config
 
 PAGE = ROOT / "docs" / "config.md"
@@ -259,15 +260,18 @@ def _lines(sections: Sequence[ShownSection]) -> Iterator[str]:
 def page_text() -> str:
     """Return docs/config.md."""
     lines = [REFERENCE_HEAD.rstrip(), *_lines([*_sections("", Config, 2)])]
-    lines.append(
-        "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside "
-        "`name` and `kind`."
-    )
-    for kind in plugins.available(GENERATOR_KINDS):
-        settings = load_kind(kind).Settings
-        # Many kinds have no settings of their own.
-        if settings.model_fields:
-            lines += _lines([*_sections(kind, settings, 3)])
+    for title, key, package in (
+        ("Kinds of judges", "judges", JUDGE_KINDS),
+        ("Kinds of generators", "generate.generators", GENERATOR_KINDS),
+    ):
+        lines.append(
+            f"\n## {title}\n\nThe settings of an entry of `{key}`, beside `name` and `kind`."
+        )
+        for kind in plugins.available(package):
+            settings = plugins.load(package, kind).Settings
+            # Many kinds have no settings of their own.
+            if settings.model_fields:
+                lines += _lines([*_sections(kind, settings, 3)])
     return "\n".join(lines) + "\n"
 
 

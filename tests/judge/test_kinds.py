@@ -1,0 +1,133 @@
+"""Judge kinds: what a table of answers is read as, what is refused, and how chances are checked."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compclip.core.errors import UserError
+from compclip.core.settings import plugins
+from compclip.judge.chooser import (
+    JUDGE_KINDS,
+    Context,
+    JudgedImage,
+    chances_of_scores,
+    check_chances,
+    load_kind,
+)
+from compclip.judge.open_judge import open_judge
+
+IMAGES = [JudgedImage(Path("x.png"), "g/1"), JudgedImage(Path("y.png"), "g/2")]
+OPTIONS = [["a red bill", "a blue bill"], ["a gray wing", "a tan wing", "a buff wing"]]
+# Each answers the first text of the first image, and the second of the second.
+ANSWERS = {
+    "text": "id,text\ng/1,a red bill\ng/2,a tan wing\n",
+    "number": "id,number\ng/2,2\ng/1,1\n",
+    "score": "id,text,score\ng/1,a red bill,.5\ng/1,a blue bill,-1\ng/2,a gray wing,0\n"
+    "g/2,a buff wing,1e-3\ng/2,a tan wing,2\n",
+}
+REFUSED = {
+    "id,text\n": "no rows",
+    "name,answer\ng/1,2\n": "no column 'id'",
+    "id,score\ng/1,2\n": "expected id and text, id and number, or id, text and score",
+    "id,text\ng/1,a red bill\n": r"no answer to 1 of 2 ids, the first \['g/2'\]",
+    "id,text\ng/1,a red bill\ng/1,a red bill\ng/2,a tan wing\n": "duplicate answer: 1 of 3 rows",
+    "id,text\ng/1,a red bill\ng/2,a tan wing\ng/3,x\n": r"does not ask, the first \['g/3'\]",
+    "id,text\ng/1,A red bill\ng/2,a tan wing\n": "g/1: text 'A red bill', expected one of",
+    "id,number\ng/1,0\ng/2,1\n": "g/1: number '0', expected one of",
+    "id,number\ng/1,3\ng/2,1\n": "g/1: number '3', expected one of",
+    "id,text,score\ng/1,a red bill,nan\ng/1,a blue bill,1\n": "score is not a finite number",
+    "id,text,score\ng/1,a red bill,high\ng/1,a blue bill,1\n": "score is not a finite number",
+    "id,text,score\ng/1,a red bill,1\ng/2,a tan wing,1\n": "g/1: scores of",
+}
+
+
+def answered(text: str, folder: Path) -> list[np.ndarray]:
+    """Return the chances that a table of answers gives."""
+    file = folder / "answers.csv"
+    file.write_text(text)
+    chooser = open_judge("table", file=str(file))
+    chooser.check_ids([image.id for image in IMAGES])  # type: ignore[attr-defined]
+    return check_chances(chooser, chooser.choose(IMAGES, OPTIONS), OPTIONS)
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+def test_a_table_names_a_text_a_number_or_scores(form: str, tmp_path: Path) -> None:
+    first, second = answered(ANSWERS[form], tmp_path)
+    assert first.tolist() == [1, 0]
+    assert second.tolist() == [0, 1, 0]
+
+
+def test_an_empty_answer_has_no_chance(tmp_path: Path) -> None:
+    first, second = answered("id,text\ng/1,\ng/2,a tan wing\n", tmp_path)
+    assert first.tolist() == [0, 0]
+    assert second.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_table_that_does_not_fit_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=REFUSED[text]) as error:
+        answered(text, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_another_table_has_another_hash(tmp_path: Path) -> None:
+    hashes = set()
+    for text in ANSWERS.values():
+        file = tmp_path / "answers.csv"
+        file.write_text(text)
+        hashes.add(open_judge("table", file=str(file)).hash)
+    assert len(hashes) == 3
+
+
+def test_the_highest_score_is_chosen_and_ties_share() -> None:
+    assert chances_of_scores(np.array([0.1, 0.3, 0.2])).tolist() == [0, 1, 0]
+    assert chances_of_scores(np.array([0.3, 0.3, 0.2])).tolist() == [0.5, 0.5, 0]
+    assert chances_of_scores(np.array([np.nan, 0.3])).tolist() == [0, 0]
+
+
+class Wrong:
+    """A judge whose answers are given."""
+
+    name = "wrong"
+    hash = ""
+
+    def __init__(self, answers: list[list[float]]) -> None:
+        self.answers = answers
+
+    def choose(self, images: object, options: object) -> list[np.ndarray]:
+        return [np.array(answer) for answer in self.answers]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [[1, 0]],
+        [[1, 0], [1, 0]],
+        [[0.5, 0.4], [1, 0, 0]],
+        [[np.nan, 1], [1, 0, 0]],
+        [[2, -1], [1, 0, 0]],
+    ],
+)
+def test_chances_are_a_number_for_each_text_whose_sum_is_one(answers: list[list[float]]) -> None:
+    chooser = Wrong(answers)
+    with pytest.raises(UserError, match="correct judge wrong"):
+        check_chances(chooser, chooser.choose(IMAGES, OPTIONS), OPTIONS)
+
+
+@pytest.mark.parametrize("kind", plugins.available(JUDGE_KINDS))
+def test_each_kind_has_settings_and_a_text_for_the_page(kind: str) -> None:
+    module = load_kind(kind)
+    assert module.ABOUT
+    for field in module.Settings.model_fields.values():
+        assert field.description
+
+
+def test_a_kind_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UserError, match="did you mean table"):
+        open_judge("tabel", file="x.csv")
+
+
+def test_a_clip_needs_the_folder_of_a_trained_judge() -> None:
+    with pytest.raises(UserError, match="no folder of a trained judge"):
+        open_judge("clip", Context())

@@ -1,0 +1,124 @@
+"""What is composed by any judge, against the truth of a drawn world; and where judges agree."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import compclip
+from compclip.core.tables import HELD_OUT
+from compclip.report.judges import JudgedBy, agreement, judge_rows, scores_of_choices, tau
+from compclip.report.judges_view import agreement_view, judge_lines, verdict_lines
+from compclip.stats.composed import verdict_of
+from tests.judge.drawn_world import NamedColors, Silent, world
+
+CHANCES = {"none": 0.0, "quarter": 0.25, "half": 0.5, "most": 0.75, "all": 1.0}
+ANCHORS = dict.fromkeys(("test_seen", "test_unseen", "test_swapped"), ("faithful", "usual"))
+
+
+def composed(table: pd.DataFrame, generator: str) -> pd.Series:
+    is_row = (table["split"] == HELD_OUT) & (table["measure"] == "composes")
+    return table[is_row & (table["generator"] == generator)].iloc[0]
+
+
+def estimates(*judges: NamedColors) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the choices of all judges as members of one, and what is composed by them."""
+    entries, variants = world(CHANCES)
+    members = []
+    for number, judge in enumerate(judges):
+        choices = compclip.choose(judge, entries, variants, seed=number)
+        members.append(choices.assign(member=str(number)))
+    choices = pd.concat(members, ignore_index=True)
+    return choices, compclip.fraction_composed(choices, reference="faithful", usual="usual")
+
+
+def drawn(generator: str) -> float:
+    """Return the fraction of held-out prompts whose pair a generator has drawn."""
+    entries, _ = world(CHANCES)
+    rows = entries[(entries["generator"] == generator) & (entries["split"] == "test_unseen")]
+    color = rows["path"].str.extract(r"-(\w+)\.png$")[0]
+    return float((color == rows["pair"].str.split("_").str[0]).mean())
+
+
+def test_a_judge_with_errors_finds_what_was_drawn() -> None:
+    _, table = estimates(NamedColors(error=0.3))
+    for generator in CHANCES:
+        row = composed(table, generator)
+        assert row["value"] == pytest.approx(drawn(generator), abs=0.12)
+        assert row["same_pairs_low"] <= row["value"] <= row["same_pairs_high"]
+
+
+def test_a_judge_without_members_has_no_interval_for_new_pairs() -> None:
+    _, table = estimates(NamedColors(error=0.3))
+    assert table["new_pairs_low"].isna().all()
+    row = composed(table, "half")
+    assert row["verdict"] == verdict_of(row["same_pairs_low"], row["same_pairs_high"])
+
+
+def test_members_give_an_interval_for_new_pairs() -> None:
+    _, table = estimates(NamedColors(error=0.3), NamedColors(error=0.2))
+    row = composed(table, "half")
+    assert row["new_pairs_low"] <= row["same_pairs_low"]
+    assert row["new_pairs_high"] >= row["same_pairs_high"]
+
+
+def test_anchors_are_named_instead_of_judged() -> None:
+    _, table = estimates(NamedColors())
+    assert composed(table, "faithful")["verdict"] == "reference"
+    assert composed(table, "usual")["verdict"] == "usual pair"
+
+
+def judged(judge: NamedColors, name: str) -> JudgedBy:
+    choices, _ = estimates(judge)
+    unanswered = float((~choices["answered"]).mean())
+    return JudgedBy(name, "test", scores_of_choices(choices, None), unanswered)
+
+
+@pytest.mark.parametrize("missing", ["generator", "adjective_first", "pair"])
+def test_a_table_without_a_column_is_refused(missing: str) -> None:
+    choices, _ = estimates(NamedColors())
+    with pytest.raises(compclip.UserError, match=f"no column {missing}"):
+        compclip.fraction_composed(choices.drop(columns=missing), "faithful", "usual")
+
+
+def test_an_anchor_that_was_not_judged_is_named() -> None:
+    choices, _ = estimates(NamedColors())
+    with pytest.raises(compclip.UserError, match="no generator .'memorizer'.; choose"):
+        compclip.fraction_composed(choices, "faithful", "memorizer")
+
+
+def test_judges_with_the_same_answers_agree() -> None:
+    judges = [judged(NamedColors(), "a"), judged(NamedColors(), "b")]
+    judges = [JudgedBy(judge.judge, "test", judge.scores) for judge in judges]
+    table = judge_rows(judges, ANCHORS, {})
+    (pair,) = agreement(judges, table)
+    assert pair["judges"] == ["a", "b"]
+    assert pair["tau"]["test_unseen"]["value"] == pytest.approx(1)
+    assert pair["verdicts"] == []
+    assert all(gap["value"] == 0 for gap in pair["pairs"])
+
+
+def test_a_silent_judge_is_named_first_and_differs() -> None:
+    judges = [judged(NamedColors(), "a"), judged(Silent(), "silent")]
+    table = judge_rows(judges, ANCHORS, {})
+    _, silent = verdict_lines(table, 0.02)
+    assert silent.startswith("silent: 14.3 % of its choices have no usable answer; ")
+    (pair,) = agreement_view(agreement(judges, table))
+    assert pair["judges"] == ["a", "silent"]
+    generators, lines = judge_lines(table)
+    assert generators == [*CHANCES]
+    assert [line.name for line in lines] == ["a", "silent"]
+
+
+def test_tau_is_that_of_scipy() -> None:
+    values = np.random.default_rng(0).integers(0, 5, size=(20, 7, 2)).astype(float)
+    expected = [stats.kendalltau(*sample.T).statistic for sample in values]
+    assert tau(values) == pytest.approx(expected)
+
+
+def test_a_model_trained_on_other_data_gets_no_verdict() -> None:
+    table = judge_rows([judged(NamedColors(), "a")], ANCHORS, {"half": "other"})
+    row = composed(table, "half")
+    assert pd.isna(row["verdict"])
+    assert row["note"] == "trained on other data"
+    assert row["value"] == pytest.approx(drawn("half"), abs=0.1)
