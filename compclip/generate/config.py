@@ -4,9 +4,10 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
+from compclip.core.settings import plugins
 from compclip.core.settings.entries import PluginEntry
 from compclip.core.settings.section import Section
-from compclip.generate.generator import GENERATOR_KINDS, TrainingData, load_kind
+from compclip.generate.generator import GENERATOR_KINDS, Kind, TrainingData, load_kind
 
 
 class Generator(PluginEntry):
@@ -14,6 +15,7 @@ class Generator(PluginEntry):
 
     ENTRY: ClassVar[str] = "generator"
     KINDS: ClassVar[str] = GENERATOR_KINDS
+    INTERFACE: ClassVar[type[plugins.Interface]] = Kind
     RENAMED: ClassVar[dict[str, str]] = {
         "habit": "usual_photographs",
         "stand_ins": "pair_photographs",

@@ -5,8 +5,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from compclip.clip.config import ModelConfig
+from compclip.core.settings import plugins
 from compclip.core.settings.entries import PluginEntry
 from compclip.core.settings.section import Count, SeedNumber
+from compclip.judge.chooser import JUDGE_KINDS, Kind
 from compclip.split.config import TrainOn
 
 
@@ -120,6 +122,7 @@ class FurtherJudge(PluginEntry):
     """A judge beside the leading one: ``{name, kind, ...}`` with the settings of its kind."""
 
     ENTRY: ClassVar[str] = "judge"
-    KINDS: ClassVar[str] = "compclip.judge.kinds"
+    KINDS: ClassVar[str] = JUDGE_KINDS
+    INTERFACE: ClassVar[type[plugins.Interface]] = Kind
 
     kind: str = Field(description="file in compclip/judge/kinds; if absent, the name")

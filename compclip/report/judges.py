@@ -231,7 +231,7 @@ def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
         yield row | columns | {"n": len(values), "pairs": values.entries["pair"].nunique()}
 
 
-def judge_rows(
+def compare_judges(
     judges: Sequence[JudgedBy], anchors: Anchors, training_data: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return accuracies, and what is composed, by each judge: a row for each value."""
@@ -328,7 +328,7 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
 
     Args:
         judges: of one composition.
-        table: their rows, as ``judge_rows`` returns them.
+        table: their rows, as ``compare_judges`` returns them.
 
     Returns:
         For each two judges: by split, tau of the generators' order with its interval over images,

@@ -7,7 +7,7 @@ from scipy import stats
 
 import compclip
 from compclip.core.tables import HELD_OUT
-from compclip.report.judges import JudgedBy, agreement, judge_rows, scores_of_choices, tau
+from compclip.report.judges import JudgedBy, agreement, compare_judges, scores_of_choices, tau
 from compclip.report.judges_view import agreement_view, judge_lines, verdict_lines
 from compclip.stats.composed import verdict_of
 from tests.judge.drawn_world import NamedColors, Silent, world
@@ -90,7 +90,7 @@ def test_an_anchor_that_was_not_judged_is_named() -> None:
 def test_judges_with_the_same_answers_agree() -> None:
     judges = [judged(NamedColors(), "a"), judged(NamedColors(), "b")]
     judges = [JudgedBy(judge.judge, "test", judge.scores) for judge in judges]
-    table = judge_rows(judges, ANCHORS, {})
+    table = compare_judges(judges, ANCHORS, {})
     (pair,) = agreement(judges, table)
     assert pair["judges"] == ["a", "b"]
     assert pair["tau"]["test_unseen"]["value"] == pytest.approx(1)
@@ -100,7 +100,7 @@ def test_judges_with_the_same_answers_agree() -> None:
 
 def test_a_silent_judge_is_named_first_and_differs() -> None:
     judges = [judged(NamedColors(), "a"), judged(Silent(), "silent")]
-    table = judge_rows(judges, ANCHORS, {})
+    table = compare_judges(judges, ANCHORS, {})
     _, silent = verdict_lines(table, 0.02)
     assert silent.startswith("silent: 14.3 % of its choices have no usable answer; ")
     (pair,) = agreement_view(agreement(judges, table))
@@ -117,7 +117,7 @@ def test_tau_is_that_of_scipy() -> None:
 
 
 def test_a_model_trained_on_other_data_gets_no_verdict() -> None:
-    table = judge_rows([judged(NamedColors(), "a")], ANCHORS, {"half": "other"})
+    table = compare_judges([judged(NamedColors(), "a")], ANCHORS, {"half": "other"})
     row = composed(table, "half")
     assert pd.isna(row["verdict"])
     assert row["note"] == "trained on other data"

@@ -7,7 +7,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.settings.cli import show
 from compclip.core.tables import CAPTIONS, TEXT_CHOICES
-from compclip.report.judges import JudgedBy, agreement, judge_rows, judged_by
+from compclip.report.judges import JudgedBy, agreement, compare_judges, judged_by
 from compclip.report.judges_view import verdict_lines
 from compclip.report.make_table import as_csv
 from compclip.score.choose_texts import MOST_UNANSWERED
@@ -39,7 +39,7 @@ def main(job: Job) -> None:
     agreements = {}
     for layout in layouts(job):
         judges = read_judges(job, layout, classes)
-        table = judge_rows(judges, params.anchors, params.training_data)
+        table = compare_judges(judges, params.anchors, params.training_data)
         agreements[layout.composition] = agreement(judges, table)
         title = f"{layout.dataset}, {layout.composition}: verdicts by judge"
         show("\n".join([title, *verdict_lines(table, MOST_UNANSWERED)]))

@@ -13,9 +13,11 @@ from compclip.core.settings.section import COMPOSITION_FIELD, NAME, Section
 class PluginEntry(Section):
     """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
 
-    # Of subclasses: what an entry is called, the package of its kinds, earlier names of kinds.
+    # Of subclasses: what an entry is called, the package of its kinds and what these define, and
+    # earlier names of kinds.
     ENTRY: ClassVar[str]
     KINDS: ClassVar[str]
+    INTERFACE: ClassVar[type[plugins.Interface]]
     RENAMED: ClassVar[dict[str, str]] = {}
 
     name: str = Field(pattern=NAME)
@@ -52,12 +54,15 @@ class PluginEntry(Section):
         if fault:
             raise ValueError(fault)
         # A mistake in the settings is found when the config is read, not hours later.
-        module = plugins.load(self.KINDS, self.kind)
         try:
-            plugins.settings(module, self.options, f"{self.ENTRY} {self.name!r}")
+            plugins.settings(self._interface, self.options, f"{self.ENTRY} {self.name!r}")
         except UserError as error:
             raise ValueError(str(error)) from error
         return self
+
+    @property
+    def _interface(self) -> plugins.Interface:
+        return self.INTERFACE.of(plugins.load(self.KINDS, self.kind))
 
     def settings(self, composition: str) -> Any:
         """Return the checked settings of the kind; the composition's name replaces {composition} in
@@ -66,4 +71,4 @@ class PluginEntry(Section):
         # As JSON, which has the texts of any depth; the name without its quotes.
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
-        return plugins.load(self.KINDS, self.kind).Settings.model_validate(options)
+        return self._interface.Settings.model_validate(options)
