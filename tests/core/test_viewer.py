@@ -4,9 +4,8 @@ Pillow.
 
 import base64
 import io
-import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,6 @@ from tests.core.picture_files import (
 )
 
 pytestmark = pytest.mark.slow
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"]
 # Decoders and color converters round differently.
 ROUNDING = 2
 PAGE = (
@@ -123,28 +120,18 @@ def files() -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def show() -> Iterator[Callable[[bytes, str, str], np.ndarray]]:
+def show(browser: Any) -> Callable[[bytes, str, str], np.ndarray]:
     """Return the pixels of an image (height, width, 3) in headless Chromium, on a background."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if binary is None:
-        pytest.skip(f"no Chromium on this machine (looked for {', '.join(CHROMIUM)})")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=binary, args=SWITCHES)
-        page = chromium.new_page()
+    page = browser.new_page()
 
-        def pixels(raw: bytes, kind: str, background: str) -> np.ndarray:
-            page.set_content(
-                PAGE.format(
-                    background, f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
-                )
-            )
-            width, height = page.evaluate(DECODE)
-            shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height})
-            return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
+    def pixels(raw: bytes, kind: str, background: str) -> np.ndarray:
+        address = f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
+        page.set_content(PAGE.format(background, address))
+        width, height = page.evaluate(DECODE)
+        shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height})
+        return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
-        yield pixels
-        chromium.close()
+    return pixels
 
 
 @pytest.mark.parametrize("name", files())

@@ -24,6 +24,7 @@ from compclip.core.tables import (
 from compclip.plot.examples import choose_rows, swapped_segments
 from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
 from compclip.plot.page import PageSection
+from compclip.plot.table_view import Line, TableCell
 from workflow_scripts.layout import Layout
 
 # Numbers of swapped captions and ranked pairs that are listed; the tables contain all.
@@ -33,17 +34,17 @@ MOST_SWAPS, MOST_PAIRS = 50, 500
 SIZE_COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
 
 
-def size_cell(value: int | str | None, small: str = "") -> dict[str, Any] | None:
-    """Return a number as macro ``by_name`` takes it; None if there is none."""
+def size_cell(value: int | str | None, small: str = "") -> TableCell | None:
+    """Return a number as a cell; None if there is none."""
     if value is None:
         return None
     text = value if isinstance(value, str) else f"{value:,}"
-    return {"value": text, "interval": small, "bold": False}
+    return TableCell(text, small)
 
 
 def size_lines(
     splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame, widths: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+) -> list[Line]:
     """Return a line per split, with a cell for each of ``SIZE_COLUMNS``. ``widths``:
     widths.json.
     """
@@ -53,7 +54,7 @@ def size_lines(
     caption_counts = caption_splits.value_counts()
     lines = []
     for split in (*SPLITS, "test_swapped"):
-        cells: list[dict[str, Any] | None] = []
+        cells: list[TableCell | None] = []
         # test_swapped has no images or captions of its own: it changes captions of test_seen.
         if split == "test_swapped":
             cells += [None, None]
@@ -74,7 +75,7 @@ def size_lines(
         half_width = expected.get("half_width")
         cells.append(size_cell(expected.get("pairs")))
         cells.append(None if half_width is None else size_cell(f"± {percent(half_width)}"))
-        lines.append({"name": SPLIT_NAMES[split], "cells": cells})
+        lines.append(Line(SPLIT_NAMES[split], cells))
     return lines
 
 
