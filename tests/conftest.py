@@ -21,8 +21,8 @@ from tests.project import Project
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SWITCHES = (
-    "--no-sandbox --disable-gpu --force-color-profile=srgb --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
+    "--no-sandbox --disable-gpu --force-color-profile=srgb --disable-quic --no-first-run"
+    " --disable-background-networking --disable-component-update --disable-sync"
 ).split()
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
