@@ -68,6 +68,9 @@ class Chooser(Protocol):
     ) -> list[np.ndarray]:
         """Return the chances of each image's texts.
 
+        A judge may also have ``prepare(images, options)``, which is called once with all that will
+        be asked, before the first choice.
+
         Args:
             images: n images.
             options: the texts of each, at least two, all different.

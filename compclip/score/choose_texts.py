@@ -100,8 +100,10 @@ def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> p
         chance of the prompt's own text; missing where there is no other), adjective_chosen, and
         answered.
     """
-    if hasattr(chooser, "check_ids"):
-        chooser.check_ids([question.image.id for question in asked])
+    if hasattr(chooser, "prepare"):
+        # Kinds check here what they will be asked, such as its number, before the first answer.
+        images = [question.image for question in asked]
+        chooser.prepare(images, [question.shown for question in asked])
     n = len(entries)
     first = np.full(n, np.nan)
     counts = np.ones(n, int)

@@ -47,7 +47,7 @@ def answered(text: str, folder: Path) -> list[np.ndarray]:
     file = folder / "answers.csv"
     file.write_text(text)
     chooser = open_judge("table", file=str(file))
-    chooser.check_ids([image.id for image in IMAGES])  # type: ignore[attr-defined]
+    chooser.prepare(IMAGES, OPTIONS)  # type: ignore[attr-defined]
     return check_chances(chooser, chooser.choose(IMAGES, OPTIONS), OPTIONS)
 
 

@@ -8,7 +8,7 @@ text; the highest score is chosen). An empty choice is no usable answer, and cou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +83,9 @@ class TableChooser:
         self._refuse(rows, is_bad, "score is not a finite number", AGAIN)
         return scores
 
-    def check_ids(self, ids: Collection[str]) -> None:
-        """Raise UserError unless the table has answers to these ids, and to no others."""
+    def prepare(self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]) -> None:
+        """Raise UserError unless the table has answers to these images, and to no others."""
+        ids = [image.id for image in images]
         asked = set(ids)
         missing = [name for name in ids if name not in self.rows_by_id]
         fault = f"no answer to {len(missing)} of {len(asked)} ids, the first {missing[:1]}"
