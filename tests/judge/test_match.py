@@ -321,7 +321,7 @@ def that_names_code(folder: Path) -> None:
         (only_pickled, r"no model\.safetensors; choose a model or a revision with safetensors"),
         (cut_off, "not a readable weights file"),
         (of_another_kind, r"model_type is 'clip'; choose a model of type blip or blip-2"),
-        (not_an_object, "model_type is None; choose a model of type blip or blip-2"),
+        (not_an_object, "model_type is ''; choose a model of type blip or blip-2"),
         (without_config, r"no config\.json"),
         (other_size, "is .*, but the tower's is"),
         (without_tokenizer, r"none of tokenizer\.json, vocab\.txt; get the model again"),

@@ -502,6 +502,18 @@ def test_the_key_is_sent_and_appears_nowhere(
     assert SECRET.encode() not in everything_written(tmp_path)
 
 
+@pytest.mark.parametrize("placeholder", ["1", "EMPTY", "x"])
+def test_a_placeholder_of_a_key_does_not_change_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, placeholder: str
+) -> None:
+    monkeypatch.setenv("COMPCLIP_API_KEY", placeholder)
+    images = pictures(tmp_path, 1)
+    with stub(first) as server:
+        [chances] = opened(server, tmp_path, orders=4).choose(images, [TEXTS])
+        assert server.requests[0].headers["Authorization"] == f"Bearer {placeholder}"
+    assert chances.tolist() == [0.25] * 4
+
+
 @pytest.mark.parametrize("value", [f"{SECRET}\nHost: x", f"{SECRET}é", f"{SECRET}\x00"])
 def test_a_key_with_strange_characters_is_refused_unseen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
@@ -512,7 +524,9 @@ def test_a_key_with_strange_characters_is_refused_unseen(
         monkeypatch.setattr(os, "environ", {"COMPCLIP_API_KEY": value})
     images = pictures(tmp_path, 1)
     with stub(first) as server:
-        with pytest.raises(UserError, match=r"^\$COMPCLIP_API_KEY: has characters") as error:
+        with pytest.raises(
+            UserError, match=r"^\$COMPCLIP_API_KEY: has characters that keys cannot"
+        ) as error:
             opened(server, tmp_path).choose(images, [TEXTS])
         trace = "".join(traceback.format_exception(error.value))
         assert SECRET not in trace and not server.requests

@@ -119,7 +119,7 @@ def load(folder: Path) -> Loaded:
     files = read_files(folder)
     config_file = folder / CONFIG
     content = read_json(config_file)
-    model_type = content.get("model_type") if isinstance(content, dict) else None
+    model_type = str(content.get("model_type")) if isinstance(content, dict) else ""
     classes = {
         BLIP: transformers.BlipForImageTextRetrieval,
         BLIP_2: transformers.Blip2ForImageTextRetrieval,

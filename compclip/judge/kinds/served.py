@@ -49,6 +49,7 @@ SECONDS_PER_CALL = 3  # assumed before a run
 FIRST_WAIT = 1.0  # seconds before the first retry; each further one waits twice as long
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more ends the run
 LARGEST_REPLY = 4_000_000  # bytes
+SHORTEST_KEY = 8  # characters; shorter ones are placeholders, which answers may contain
 SHOWN = 200  # characters of a server's message in an error
 # Statuses that a later try may not have: time-outs and rate limits; and all from 500.
 TEMPORARY = (408, 409, 425, 429)
@@ -95,7 +96,7 @@ class Settings(Section):
     price: float | None = Field(None, ge=0, description="of a call, for the estimate of the cost")
     workers: Count = Field(4, ge=1, le=256, description="calls at once")
     timeout: float = Field(120, gt=0, le=3600, description="seconds without an answer")
-    retries: Count = Field(5, ge=0, le=20, description="of a call that fails for a moment")
+    retries: Count = Field(5, ge=0, le=20, description="of a call that fails temporarily")
     key_env: str = Field(
         "COMPCLIP_API_KEY",
         pattern=r"^[A-Za-z_]\w*$",
@@ -194,7 +195,7 @@ class _EveryStatus(HTTPErrorProcessor):
 
 
 class Client:
-    """Asks a server, again if it fails for a moment."""
+    """Asks a server, and retries calls that fail temporarily."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -263,7 +264,7 @@ class Client:
         value = os.environ.get(variable, "").strip()
         # The error of http.client would show it.
         is_valid = value.isascii() and value.isprintable()
-        require(is_valid, f"${variable}", "has characters that no key has", "set it again")
+        require(is_valid, f"${variable}", "has characters that keys cannot have", "set it again")
         return value
 
     def _post(self, body: bytes) -> Reply:
@@ -273,7 +274,8 @@ class Client:
             request.add_header("Authorization", f"Bearer {api_key}")
         with self.opener.open(request, timeout=self.settings.timeout) as response:
             content = response.read(LARGEST_REPLY)
-            if api_key:  # Some servers repeat it in their messages.
+            # Some servers repeat it in their messages.
+            if len(api_key) >= SHORTEST_KEY:
                 content = content.replace(api_key.encode(), b"***")
             return Reply(response.status, response.headers.get("Retry-After", ""), content)
 
