@@ -60,15 +60,15 @@ def _check_object(file: Path, entries: list[tuple[str, Any]]) -> list[tuple[str,
     return entries
 
 
-def model_folder(name: str, patterns: list[str]) -> Path:
+def model_folder(name: str, patterns: list[str], revision: str | None = None) -> Path:
     """Return the folder ``name``, or that of the Hub's model with the files that match
-    ``patterns``, without code.
+    ``patterns``, without code; ``revision`` is a commit on the Hub.
     """
     folder = Path(name)
     if folder.is_dir():
         refuse_code(folder.iterdir())
         return folder
-    folder = hub_folder(name, patterns)
+    folder = hub_folder(name, patterns, revision)
     # The cache may also contain code that another program downloaded; only JSON makes a library
     # read it.
     refuse_code(folder.glob("*.json"))
