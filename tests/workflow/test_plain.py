@@ -17,10 +17,13 @@ KINDS = """
 from compclip.core.settings import plugins
 from compclip.dataset.source import SOURCES, load_source
 from compclip.generate.generator import GENERATOR_KINDS, load_kind
+from compclip.judge import chooser
 for name in plugins.available(SOURCES):
     print(load_source(name).Settings.__module__)
 for name in plugins.available(GENERATOR_KINDS):
     print(load_kind(name).Settings.__module__)
+for name in plugins.available(chooser.JUDGE_KINDS):
+    print(chooser.load_kind(name).Settings.__module__)
 """
 PLANS = """
 from pathlib import Path
@@ -69,6 +72,7 @@ def test_settings_of_all_kinds_load_beside_snakemake_alone() -> None:
         [
             *(ROOT / "compclip/dataset/sources").glob("[a-z]*.py"),
             *(ROOT / "compclip/generate/generators").glob("[a-z]*.py"),
+            *(ROOT / "compclip/judge/kinds").glob("[a-z]*.py"),
         ]
     )
 

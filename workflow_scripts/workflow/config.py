@@ -483,10 +483,10 @@ def _describe_fault(fault: ErrorDetails) -> str:
     # The message may have it already.
     if value in message:
         return f"{key}: {message}"
+    # A section does not help to find the fault, and that of a judge may have a password.
+    if isinstance(fault["input"], dict):
+        return f"{key}: {message}"
     if len(value) > MAX_SHOWN:
-        # a long section does not help to find the fault
-        if isinstance(fault["input"], dict):
-            return f"{key}: {message}"
         value = f"{value[:MAX_SHOWN]} …"
     return f"{key}: {message}, got {value}"
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from compclip.core.artifacts.files import read_json
@@ -25,6 +24,7 @@ from compclip.core.settings.section import Count, Section
 from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_scores
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 ABOUT = "an image-text-matching head, which chooses the text with the highest probability"
@@ -194,6 +194,7 @@ class MatchChooser:
 
         It is NaN for a text with more tokens than the model reads; these are counted and named.
         """
+        import numpy as np
         import torch
 
         from compclip.clip.device import settled
@@ -227,6 +228,7 @@ class MatchChooser:
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
         """Return the scores of a batch; long texts are truncated."""
+        import numpy as np
         import torch
 
         loaded = self.loaded

@@ -19,11 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from compclip.core.errors import UserError, one_line, printable, require
@@ -35,6 +34,9 @@ from compclip.core.progress import track
 from compclip.core.seeds import rng
 from compclip.core.settings.section import Count, Section
 from compclip.judge.chooser import Chooser, Context, JudgedImage
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ABOUT = "a chat model behind an address, which names the number of a text"
 PROMPT = """Which of these texts describes the image best?
@@ -318,10 +320,20 @@ class ServedChooser:
         self.hash = key(self.question, settings.orders, seed).hex()
         self.n_asked = 0
 
+    def prepare(self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]) -> None:
+        """Log the number of calls; UserError, before the first one, if it is above the limit."""
+        calls = sum(min(self.settings.orders, len(texts)) for texts in options)
+        log.info("%s: %d choices, at most %d calls", self.name, len(images), calls)
+        fault = f"{calls} calls, more than limit: {self.settings.limit}"
+        remedy = "raise limit, or judge fewer images"
+        require(calls <= self.settings.limit, self.name, fault, remedy)
+
     def choose(
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
         """Return each text's fraction of the usable answers, all 0 if there are none."""
+        import numpy as np
+
         choices = zip(images, options, strict=True)
         calls_by_image = [self._calls(image, texts) for image, texts in choices]
         answers = self._answers([call for calls in calls_by_image for call in calls])
