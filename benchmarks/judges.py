@@ -50,7 +50,7 @@ from compclip.judge.kinds.clip import ClipChooser
 from compclip.judge.make_certificate import make_certificate
 from compclip.judge.open_judge import open_judge
 from compclip.report.judges import fraction_composed
-from compclip.score.choose_texts import choose_texts, choice_id
+from compclip.score.choose_texts import choice_id, choose_texts
 from compclip.score.entries import judged_entries
 from workflow_scripts.workflow.config import Config, read_config
 
@@ -571,8 +571,8 @@ def report(world: World, table: pd.DataFrame) -> str:
         lines.append(f"| {row['judge']} | {' | '.join(cells)} |")
     lines += [
         "",
-        f"Threshold of the lower end of the adjectives' accuracy, chance-corrected: {threshold:.2f}, "
-        f"chosen on {len(first)} judges ({', '.join(first['judge'])}) with "
+        "Threshold of the lower end of the adjectives' accuracy, chance-corrected: "
+        f"{threshold:.2f}, chosen on {len(first)} judges ({', '.join(first['judge'])}) with "
         f"{exceptions(first, threshold)} exceptions, tried on the other {len(second)} with "
         f"{exceptions(second, threshold)}. An exception passes with an error above "
         f"{100 * TARGET:.0f} points, or fails with a smaller one.",

@@ -1,26 +1,33 @@
-"""Krippendorff's alpha of nominal answers, and Kendall's correlation of answers with scores."""
+"""Krippendorff's alpha of answers, and Kendall's correlation of answers with scores."""
 
-from typing import Any
+from typing import Any, Literal
 
 import krippendorff
 import numpy as np
 import pandas as pd
 
+Level = Literal["nominal", "ordinal"]  # of measurement
 
-def alpha(counts: np.ndarray) -> float | None:
-    """Return the nominal alpha of counts (tasks, values); None if all answers are equal or no task
-    has two.
+
+def alpha(counts: np.ndarray, level: Level = "nominal") -> float | None:
+    """Return alpha of counts (tasks, values); None if all answers are equal or no task has two.
+
+    The values of ordinal answers are in ascending order.
     """
     # Alpha compares the answers to a task, so a task with one answer tells nothing.
     paired = counts[counts.sum(axis=1) > 1]
     is_given = paired.sum(axis=0) > 0
     if is_given.sum() < 2:
         return None
-    return float(krippendorff.alpha(value_counts=paired, level_of_measurement="nominal"))
+    return float(krippendorff.alpha(value_counts=paired, level_of_measurement=level))
 
 
 def agreement(
-    counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator
+    counts: np.ndarray,
+    images: np.ndarray,
+    resamples: int,
+    generator: np.random.Generator,
+    level: Level = "nominal",
 ) -> dict[str, Any]:
     """Return alpha of counts (tasks, values), its interval over images (tasks,), and the number of
     tasks and images.
@@ -30,13 +37,13 @@ def agreement(
     names = pd.Series(np.asarray(images)[answered].astype(str))
     tasks_by_image = list(names.groupby(names).indices.values())
     n_images = len(tasks_by_image)
-    value = alpha(counts)
+    value = alpha(counts, level)
     low = high = None
     if value is not None and n_images > 1:
         resampled = []
         for images_drawn in generator.integers(n_images, size=(resamples, n_images)):
             tasks = np.concatenate([tasks_by_image[image] for image in images_drawn])
-            resampled.append(alpha(counts[tasks]))
+            resampled.append(alpha(counts[tasks], level))
         # Equal answers by chance, in a resample, leave it without alpha.
         defined = [sample for sample in resampled if sample is not None]
         low, high = np.quantile(defined, [0.025, 0.975]).tolist()

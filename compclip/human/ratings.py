@@ -1,0 +1,265 @@
+"""Released ratings of generated images by people: read them, and correlate scores of judges with
+them.
+
+Layouts: images of five models with two ratings each and automatic scores (TIFA, Hu et al. 2023);
+ratings of the same images, a row for each worker, and prompts with their atoms (DSG, Cho et al.
+2024).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.artifacts.rounding import DECIMALS
+from compclip.core.errors import UserError, require
+from compclip.core.log import log
+from compclip.core.reading.documents import decode, no_such, parse_json
+from compclip.core.reading.records import is_count, read_records
+from compclip.core.seeds import rng
+from compclip.human.correlation import MIN_DEFINED
+from compclip.stats.agreement import agreement, kendall, resample_images
+
+# image: <prompt>_<model>; prompt: the cluster of images that intervals resample.
+RATING_COLUMNS = ["image", "prompt", "model", "worker", "rating"]
+LOWEST, HIGHEST = 1, 5
+WORKER_COLUMNS = ["source_id", "model_type", "worker_id", "answer"]
+# DSG's names of models, and TIFA's.
+MODELS = {
+    "mini-dalle": "mini_dalle",
+    "vq-diffusion": "vq_diffusion",
+    "sd1dot1": "stable_diffusion_v1_1",
+    "sd1dot5": "stable_diffusion_v1_5",
+    "sd2dot1": "stable_diffusion_v2_1",
+}
+ATOM_COLUMNS = {
+    "item_id": "prompt",
+    "text": "text",
+    "proposition_id": "atom",
+    "dependency": "depends_on",
+    "category_broad": "category",
+    "tuple": "tuple",
+    "question_natural_language": "question",
+}
+RESAMPLES = 2000
+
+
+def check_ratings(ratings: pd.DataFrame, location: object = "ratings") -> pd.DataFrame:
+    """Return the ``RATING_COLUMNS`` of a row for each rating, as floats from 1 to 5; UserError
+    names the first fault.
+    """
+    absent = [name for name in RATING_COLUMNS if name not in ratings]
+    require(not absent, location, f"no column {', '.join(absent)}", "add it")
+    require(len(ratings), location, "no ratings", "give at least one")
+    table = ratings[RATING_COLUMNS].reset_index(drop=True)
+    table["rating"] = pd.to_numeric(table["rating"], errors="coerce")
+    is_rating = table["rating"].between(LOWEST, HIGHEST)
+    _refuse(~is_rating, location, f"expected a rating from {LOWEST} to {HIGHEST}")
+    _refuse(table.isna().any(axis=1), location, "a value is missing")
+    _refuse(
+        table.duplicated(["image", "worker"]), location, "second rating of an image by a worker"
+    )
+    return table
+
+
+def _refuse(is_faulty: pd.Series, location: object, fault: str) -> None:
+    """Raise UserError with the first faulty row."""
+    message = f"row {is_faulty.argmax()}: {fault}"
+    require(not is_faulty.any(), location, message, "correct or remove it")
+
+
+def read_tifa_ratings(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read TIFA's ``tifa_800_ratings_and_scores.json``.
+
+    Returns:
+        The ratings, as of ``check_ratings``, with places in the file as workers; and the automatic
+        scores: a row for each image, with ``image`` and a column for each score.
+
+    Raises:
+        UserError: the file is missing or faulty.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(no_such(path))
+    try:
+        content = parse_json(decode(path))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); download it again") from error
+    is_mapping = isinstance(content, dict) and content
+    require(is_mapping, path, "expected records by image", "download it again")
+    ratings = []
+    scores = []
+    for image, record in content.items():
+        is_record = isinstance(record, dict) and isinstance(record.get("text_id"), str)
+        has_list = is_record and isinstance(record.get("human_scores"), list)
+        fault = "expected an object with text_id and a list human_scores"
+        require(has_list, f"{path}: {image}", fault, "download it again")
+        prompt = record["text_id"]
+        # Names of prompts contain underscores, too.
+        model = image.removeprefix(f"{prompt}_")
+        for worker, rating in enumerate(record["human_scores"]):
+            ratings.append((image, prompt, model, str(worker), rating))
+        # Texts and lists describe the image or the ratings.
+        numbers = {key: value for key, value in record.items() if isinstance(value, int | float)}
+        scores.append({"image": image, **numbers})
+    table = pd.DataFrame(ratings, columns=RATING_COLUMNS)
+    # The mean of the ratings is no score of a judge.
+    return check_ratings(table, path), pd.DataFrame(scores).drop(
+        columns="human_avg", errors="ignore"
+    )
+
+
+def read_worker_ratings(path: str | Path) -> pd.DataFrame:
+    """Read DSG's ``tifa160_worker_annotations.csv``.
+
+    Returns:
+        The ratings, as of ``check_ratings``, with images named as by ``read_tifa_ratings``.
+
+    Raises:
+        UserError: the file is missing, lacks a column, or a row is faulty.
+    """
+    table = _read_rows(path, WORKER_COLUMNS)
+    table["model"] = table["model_type"].replace(MODELS)
+    table["image"] = table["source_id"] + "_" + table["model"]
+    names = {"source_id": "prompt", "worker_id": "worker", "answer": "rating"}
+    return check_ratings(table.rename(columns=names), path)
+
+
+def read_atoms(path: str | Path) -> pd.DataFrame:
+    """Read DSG's ``dsg_1k_annotations.csv``: the atoms of prompts, as questions.
+
+    Returns:
+        prompt, text, atom (its number in the prompt), depends_on (a tuple of the atoms without
+        which the question makes no sense), category, tuple, question.
+
+    Raises:
+        UserError: the file is missing, lacks a column, or a row is faulty.
+    """
+    table = _read_rows(path, list(ATOM_COLUMNS)).rename(columns=ATOM_COLUMNS)
+    _refuse(~is_count(table["atom"]), path, "the number of the atom is not a whole number")
+    _refuse(table.duplicated(["prompt", "atom"]), path, "duplicate atom of a prompt")
+    atoms = set(zip(table["prompt"], table["atom"], strict=True))
+    dependencies = []
+    n_unknown = 0
+    for prompt, cell in zip(table["prompt"], table["depends_on"].fillna("0"), strict=True):
+        # 0: it depends on no atom.
+        stated = [number.strip() for number in cell.split(",") if number.strip() != "0"]
+        existing = [number for number in stated if (prompt, number) in atoms]
+        n_unknown += len(stated) - len(existing)
+        dependencies.append(tuple(map(int, existing)))
+    if n_unknown:
+        # The release has a few, such as the word `right`.
+        log.warning("warning: %s: %d dependencies on no atom; ignored", path, n_unknown)
+    return table.astype({"atom": int}).assign(depends_on=dependencies)
+
+
+def _read_rows(path: str | Path, columns: list[str]) -> pd.DataFrame:
+    """Return the columns of a table; UserError names the first bad row."""
+    table, faults = read_records(path, columns)
+    require(not faults, path, "; ".join(faults[:1]), "correct the row")
+    require(len(table), path, "no rows", "download it again")
+    return table[columns]
+
+
+def spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (B,): Spearman's correlation of x and y (n,) in each resample, whose ``weights``
+    (B, n) are counts of entries.
+
+    An entry's midrank is half the sum of the signs of its differences, plus a constant. NaN where x
+    or y does not vary.
+    """
+    signs_x = np.sign(np.subtract.outer(x, x))
+    signs_y = np.sign(np.subtract.outer(y, y))
+    ranks_x = weights @ signs_x.T
+    ranks_y = weights @ signs_y.T
+    # Their mean is 0, because each sign occurs with both signs.
+    covariance = (weights * ranks_x * ranks_y).sum(axis=1)
+    variance_x = (weights * ranks_x**2).sum(axis=1)
+    variance_y = (weights * ranks_y**2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return covariance / np.sqrt(variance_x * variance_y)
+
+
+MEASURES = {"spearman": spearman, "kendall": kendall}
+
+
+def correlate_with_people(
+    scores: pd.DataFrame, ratings: pd.DataFrame, resamples: int = RESAMPLES, seed: int = 0
+) -> pd.DataFrame:
+    """Correlate scores of images with their mean ratings, with 95 % intervals over prompts.
+
+    Args:
+        scores: ``image``, and a column for each score; NaN where an image has none.
+        ratings: as ``check_ratings`` takes them.
+        resamples: number of bootstrap resamples, which draw whole prompts.
+
+    Returns:
+        A row for each score and measure (``spearman``, ``kendall``: tau-b): ``value``, ``low`` and
+        ``high``, NaN if undefined; the number of ``images``, of ``prompts``, and of rated images
+        without a score (``unscored``).
+
+    Raises:
+        UserError: scores are no numbers, their images repeat or none is rated, or ratings are
+            faulty.
+    """
+    ratings = check_ratings(ratings)
+    require("image" in scores, "scores", "no column image", "name the image of each row")
+    _refuse(scores["image"].duplicated(), "scores", "duplicate image")
+    people = ratings.groupby("image").agg(prompt=("prompt", "first"), people=("rating", "mean"))
+    rows = []
+    for name in scores.columns.drop("image"):
+        values = pd.to_numeric(scores[name], errors="coerce").set_axis(scores["image"])
+        is_number = pd.api.types.is_numeric_dtype(scores[name]) and not np.isinf(values).any()
+        require(is_number, f"scores: {name}", "expected finite numbers", "correct the column")
+        joined = people.assign(score=values.reindex(people.index)).dropna(subset="score")
+        fault = "fewer than two rated images have a score"
+        require(len(joined) > 1, f"scores: {name}", fault, "name images as the ratings do")
+        # One stream for all scores, so that they are compared on the same resamples.
+        generator = rng(seed, "correlate_with_people")
+        for measure, estimate in _correlations(joined, resamples, generator).items():
+            row = {"score": name, "measure": measure, **estimate}
+            row["images"] = len(joined)
+            row["prompts"] = joined["prompt"].nunique()
+            row["unscored"] = len(people) - len(joined)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _correlations(
+    joined: pd.DataFrame, resamples: int, generator: np.random.Generator
+) -> dict[str, dict[str, float]]:
+    """Return value, low and high of each measure."""
+    x = joined["score"].to_numpy(float)
+    # Rounded, because floating-point differences of means break ties.
+    y = joined["people"].round(DECIMALS).to_numpy(float)
+    weights = resample_images(joined["prompt"].to_numpy(str), resamples, generator)
+    estimates = {}
+    for name, measure in MEASURES.items():
+        (value,) = measure(x, y, np.ones((1, len(x))))
+        draws = measure(x, y, weights)
+        defined = draws[~np.isnan(draws)]
+        low = high = np.nan
+        # If many resamples have no correlation, the others are not a representative sample.
+        if len(defined) >= max(1, MIN_DEFINED * len(draws)):
+            low, high = np.quantile(defined, [0.025, 0.975])
+        estimates[name] = {"value": value, "low": low, "high": high}
+    return estimates
+
+
+def worker_agreement(
+    ratings: pd.DataFrame, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Any]:
+    """Return Krippendorff's ``alpha`` of ordinal ratings, with ``low`` and ``high`` over prompts,
+    and the numbers of ``images`` and ``prompts``.
+    """
+    ratings = check_ratings(ratings)
+    counts = pd.crosstab(ratings["image"], ratings["rating"])
+    # Both are sorted by image.
+    prompts = ratings.groupby("image")["prompt"].first().to_numpy()
+    generator = rng(seed, "worker_agreement")
+    # Ordinal: a rating of 4 disagrees less with 5 than with 1.
+    result = agreement(counts.to_numpy(), prompts, resamples, generator, level="ordinal")
+    # There, tasks are what is rated, and images what is resampled.
+    names = {"tasks": "images", "images": "prompts"}
+    return {names.get(name, name): value for name, value in result.items()}
