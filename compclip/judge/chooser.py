@@ -60,8 +60,11 @@ class Chooser(Protocol):
         hash: changes with everything that decides a choice.
     """
 
-    name: str
-    hash: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hash(self) -> str: ...
 
     def choose(
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]
