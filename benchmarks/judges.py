@@ -47,7 +47,7 @@ from compclip.generate.generators import half
 from compclip.judge.certify import Certificate, certify, chance_corrected
 from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_scores
 from compclip.judge.kinds.clip import ClipChooser
-from compclip.judge.make_certificate import make_certificate
+from compclip.judge.make_certificate import make_certificate, sample_items
 from compclip.judge.open_judge import open_judge
 from compclip.report.judges import fraction_composed
 from compclip.score.choose_texts import choice_id, choose_texts
@@ -138,10 +138,12 @@ def read_world(command: Judges, folder: Path) -> World:
     }
     for fraction in FRACTIONS:
         name = f"half_{100 * fraction:.0f}"
-        place = folder / name
-        place.mkdir()
+        images_folder = folder / name
+        images_folder.mkdir()
         # Paths are relative to the results folder; an absolute one stays as it is.
-        context = DrawingContext(tables, place, str(place), command.composition, config.seed)
+        context = DrawingContext(
+            tables, images_folder, str(images_folder), command.composition, config.seed
+        )
         settings = half.Settings(fraction=fraction)
         generated = half.generate(settings, of_judged, context)
         entries.append(entries_of(name, of_judged, generated.manifest))
@@ -165,7 +167,7 @@ def read_world(command: Judges, folder: Path) -> World:
         pd.concat(entries, ignore_index=True),
         variants,
         drawn,
-        at_most(table, command.certified),
+        sample_items(table, command.certified),
         sorted(matched),
     )
 
@@ -190,16 +192,6 @@ def drawn_adjectives(entries: pd.DataFrame, scenes: pd.DataFrame, kind: str) -> 
     return adjectives
 
 
-def at_most(table: pd.DataFrame, n: int) -> pd.DataFrame:
-    """Return n random items of each kind of a certificate's table."""
-    parts = []
-    for kind, rows in table.groupby("kind", sort=False):
-        items = rows["item"].unique()
-        chosen = rng(0, "judges", "items", str(kind)).permutation(items)[:n]
-        parts.append(rows[rows["item"].isin(chosen)])
-    return pd.concat(parts, ignore_index=True)
-
-
 # Judges
 
 
@@ -212,7 +204,7 @@ class Changed:
         picture: makes the image that it gets; None: as it is.
         words: fraction of a text's words that it gets.
         noise: chance of a random choice.
-        place: chance of choosing the first text.
+        first_text: chance of choosing the first text, whatever it is.
     """
 
     judge: Chooser
@@ -221,7 +213,7 @@ class Changed:
     picture: Any = None
     words: float = 1.0
     noise: float = 0.0
-    place: float = 0.0
+    first_text: float = 0.0
 
     @property
     def hash(self) -> str:
@@ -236,12 +228,12 @@ class Changed:
         result = []
         for image, chances in zip(images, answers, strict=True):
             stream = rng(0, "judges", self.name, str(image.path), image.id)
-            place = None
+            index = None
             if stream.random() < self.noise:
-                place = int(stream.integers(len(chances)))
-            if stream.random() < self.place:
-                place = 0
-            result.append(chances if place is None else np.eye(len(chances))[place])
+                index = int(stream.integers(len(chances)))
+            if stream.random() < self.first_text:
+                index = 0
+            result.append(chances if index is None else np.eye(len(chances))[index])
         return result
 
     def _image(self, image: JudgedImage) -> JudgedImage:
@@ -362,16 +354,16 @@ def train_head(world: World, clip: ClipChooser) -> MatchingHead:
 def other_adjective(text: str, adjectives: Sequence[str], stream: np.random.Generator) -> str:
     """Return a text with one of its adjectives replaced by another one."""
     words = text.split()
-    places = [place for place, word in enumerate(words) if word.strip(",.") in adjectives]
-    if not places:
+    indices = [index for index, word in enumerate(words) if word.strip(",.") in adjectives]
+    if not indices:
         return f"no {text}"
-    place = places[int(stream.integers(len(places)))]
-    words[place] = adjectives[int(stream.integers(len(adjectives)))]
+    index = indices[int(stream.integers(len(indices)))]
+    words[index] = adjectives[int(stream.integers(len(adjectives)))]
     return " ".join(words)
 
 
 @contextmanager
-def stub_server(judge: Chooser, place: float) -> Iterator[str]:
+def stub_server(judge: Chooser, first_text: float) -> Iterator[str]:
     """Serve a judge as a chat model that prefers the first text; yield its address."""
     import base64
     import json
@@ -391,7 +383,7 @@ def stub_server(judge: Chooser, place: float) -> Iterator[str]:
             stream = rng(0, "judges", "stub", str(hash(raw) % 2**31), *texts)
             with lock:
                 (chances,) = judge.choose([JudgedImage(file)], [texts])
-            number = 0 if stream.random() < place else int(chances.argmax())
+            number = 0 if stream.random() < first_text else int(chances.argmax())
             message = {"role": "assistant", "content": f"Answer: {number + 1}"}
             body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
             self.send_response(200)
@@ -460,8 +452,8 @@ def judges(world: World, folder: Path, stack: ExitStack) -> dict[str, Chooser]:
         "noise 20 %": worse("noise_20", noise=0.2),
         "noise 50 %": worse("noise_50", noise=0.5),
         "noise 80 %": worse("noise_80", noise=0.8),
-        "place 30 %": worse("place_30", place=0.3),
-        "place 70 %": worse("place_70", place=0.7),
+        "place 30 %": worse("place_30", first_text=0.3),
+        "place 70 %": worse("place_70", first_text=0.7),
         "16 pixels": worse("small_16", picture=partial(shrunk, side=16)),
         "8 pixels": worse("small_8", picture=partial(shrunk, side=8)),
         "grayscale": worse("gray", picture=gray),
@@ -526,8 +518,8 @@ def best_threshold(table: pd.DataFrame) -> float:
     counts = [exceptions(table, threshold) for threshold in candidates]
     best = min(counts)
     widths = np.diff([candidates[0] - 0.02, *values, candidates[-1] + 0.02])
-    places = [place for place, count in enumerate(counts) if count == best]
-    return float(candidates[max(places, key=lambda place: widths[place])])
+    indices = [index for index, count in enumerate(counts) if count == best]
+    return float(candidates[max(indices, key=lambda index: widths[index])])
 
 
 def passed(table: pd.DataFrame, threshold: float) -> pd.Series:

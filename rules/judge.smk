@@ -32,3 +32,38 @@ rule train_judge:
         seed=plan.judge.seed,
     script:
         "../workflow_scripts/judge/train_judge.py"
+
+
+if plan.config.scored and plan.further_judges:
+
+    rule certify:
+        """Ask a judge for the right texts of real images: may it judge?"""
+        input:
+            **plan.inputs(
+                "captions", "images", "files", "pairs", "prompts", "variants", "adjectives"
+            ),
+            members=plan.judge.member_folders,
+        output:
+            certificate="<dataset>/{composition}/certificates/{judge}.json",
+        log:
+            "<logs>/judge/{composition}/certify.{judge}.log",
+        benchmark:
+            "<logs>/judge/{composition}/certify.{judge}.benchmark.tsv"
+        wildcard_constraints:
+            judge=one_of(plan.judge.certified),
+        conda:
+            "../envs/torch.yaml"
+        threads: plan.config.threads
+        resources:
+            **plan.model_resources(plan.config.judge.device, 8000),
+        params:
+            **plan.score.encoding_params,
+            code=code("judge.certify"),
+            kind=plan.judge.kind,
+            kind_code=plan.judge.kind_code,
+            settings=plan.judge.kind_settings,
+            contents=plan.judge.kind_contents,
+            results=plan.results_param,
+            seed=plan.config.seed,
+        script:
+            "../workflow_scripts/judge/certify.py"

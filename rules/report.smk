@@ -65,6 +65,7 @@ rule compare_judges:
     input:
         scores=plan.score.scores,
         choices=plan.score.choices,
+        certificates=plan.score.certificates,
         captions="<dataset>/captions.parquet",
         swapped=plan.of_compositions("swapped.parquet"),
         ranking=plan.of_compositions("ranking.parquet"),

@@ -48,7 +48,6 @@ if plan.generators:
         script:
             "../workflow_scripts/score/score_images.py"
 
-
     rule choose_texts:
         """Ask a further judge to choose each prompt's adjective, for all generators' images."""
         input:

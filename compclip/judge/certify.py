@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -217,6 +217,13 @@ def _mean(values: pd.Series, images: pd.Series) -> Estimate:
 def _difference(a: pd.Series, b: pd.Series, images: pd.Series) -> Estimate:
     difference = compare_scores(a, b, images)
     return Estimate(difference.value, difference.same_pairs_low, difference.same_pairs_high)
+
+
+def describe(certificate: Certificate) -> dict[str, Any]:
+    """Return a certificate without its items, for JSON."""
+    kinds = {kind: asdict(result) for kind, result in certificate.kinds.items()}
+    hashes = {"judge_hash": certificate.judge_hash, "table_hash": certificate.table_hash}
+    return {"judge": certificate.judge, **hashes, "kinds": kinds}
 
 
 def chance_corrected(accuracy: float, chance: float) -> float:

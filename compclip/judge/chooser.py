@@ -120,6 +120,7 @@ class Kind(plugins.Interface):
     open_chooser: Callable[..., Chooser]
     ABOUT: str = ""  # on the page
     MODEL: bool = False  # whether it runs a torch model
+    CERTIFIED: bool = True  # whether it can be asked for a certificate's texts
     # (settings, cache): of the user's files that it reads
     fingerprint: Callable[..., str] | None = None
     # (settings, number of choices): the message of `make check`, such as calls, time and cost

@@ -267,3 +267,13 @@ def _texts_by_kind(
     if other_noun:
         texts[NOUN] = right, [other_noun]
     return texts
+
+
+def sample_items(table: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
+    """Return at most n random items of each kind of a certificate table."""
+    parts = []
+    for kind, rows in table.groupby("kind", sort=False):
+        stream = rng(seed, "certificate items", str(kind))
+        chosen = stream.permutation(rows["item"].unique())[:n]
+        parts.append(rows[rows["item"].isin(chosen)])
+    return pd.concat(parts, ignore_index=True)

@@ -218,6 +218,16 @@ def verdict_columns(row: Row, anchors: Anchors, trained_on: str) -> Row:
     return {"verdict": verdict_of(row["same_pairs_low"], row["same_pairs_high"])}
 
 
+def recognized_pairs(judge: JudgedBy, anchors: Anchors) -> list[str]:
+    """Return the held-out pairs that a judge recognizes, sorted."""
+    estimates = estimate_all(judge.scores, anchors, controls=[])
+    skills = [] if estimates is None else estimates.skills.values()
+    pairs = set[str]()
+    for skill in skills:
+        pairs.update(skill.by_pair["pair"])
+    return sorted(pairs)
+
+
 def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
     """Yield each generator's adjective accuracy by split."""
     for score in judge.scores:
@@ -352,8 +362,8 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
                 gaps = resampled.by_pair[:, :, 0] - resampled.by_pair[:, :, 1]  # (B, K)
                 largest = np.argsort(-np.abs(gaps[0]))[:MOST_PAIRS]
                 for pair in largest:
-                    place = {"split": split, "pair": str(resampled.pairs[pair])}
-                    differing.append(place | _ends(gaps[:, pair]))
+                    location = {"split": split, "pair": str(resampled.pairs[pair])}
+                    differing.append(location | _ends(gaps[:, pair]))
         both = verdicts.reindex(columns=names).dropna()
         is_other = both[names[0]] != both[names[1]]
         result.append(

@@ -51,6 +51,43 @@ def verdict_lines(table: pd.DataFrame, unanswered_above: float) -> list[str]:
     return lines
 
 
+def certificate_lines(certificates: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+    """Return a line for each member of each judge and each kind of wrong texts.
+
+    Args:
+        certificates: by judge and member, as ``judge.certify.describe`` returns them.
+    """
+    lines = []
+    for members in certificates.values():
+        for member, certificate in members.items():
+            for kind, result in certificate["kinds"].items():
+                cells = [_estimate(result["accuracy"]), TableCell(percent(result["chance"]))]
+                cells += [_estimate(result["text_only"]), _estimate(result["order_effect"])]
+                cells.append(TableCell(f"{result['n']:,}"))
+                lines.append(Line(f"{member}, {kind}", cells))
+    return lines
+
+
+# The columns of ``certificate_lines``.
+CERTIFICATE_COLUMNS = ["right, %", "chance, %", "without image, %", "first place, points", "items"]
+
+
+def _estimate(estimate: Mapping[str, float | None] | None) -> TableCell | None:
+    if estimate is None or estimate["value"] is None:
+        return None
+    ends = interval(estimate["low"], estimate["high"])
+    return TableCell(percent(estimate["value"]), ends)
+
+
+def recognized_lines(recognized: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return a line for each judge: the held-out pairs that it recognizes."""
+    lines = []
+    for judge, pairs in recognized.items():
+        names = ", ".join(map(pair_words, pairs)) or "none"
+        lines.append(f"{judge}: {names}.")
+    return lines
+
+
 def agreement_view(agreements: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the agreement of each two judges as texts."""
     result = []

@@ -49,7 +49,7 @@ class Question:
     @property
     def shown(self) -> list[str]:
         """The texts in the order in which the judge gets them."""
-        return [self.texts[place] for place in self.order]
+        return [self.texts[index] for index in self.order]
 
 
 def choice_id(row: Mapping[str, Any]) -> str:
@@ -78,14 +78,14 @@ def questions(
         ends = np.cumsum(np.bincount(options.entry, minlength=n))
         for entry, row in enumerate(of_split.to_dict("records")):
             first = ends[entry - 1] if entry else 0
-            # The prompt's place in the texts and adjectives, then those of its variants.
-            places = [entry, *range(n + first, n + ends[entry])]
-            if len(places) == 1:
+            # The prompt's row among texts and adjectives, then those of its variants.
+            rows = [entry, *range(n + first, n + ends[entry])]
+            if len(rows) == 1:
                 continue
-            texts = [options.texts[options.text_rows[place]] for place in places]
+            texts = [options.texts[options.text_rows[row_number]] for row_number in rows]
             adjectives = None
             if options.adjectives is not None:
-                adjectives = [options.adjectives[place] for place in places]
+                adjectives = [options.adjectives[row_number] for row_number in rows]
             path, box = find_item(row["path"])
             name = choice_id(row)
             order = rng(seed, "options", name).permutation(len(texts))

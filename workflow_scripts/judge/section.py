@@ -4,7 +4,14 @@ import pandas as pd
 
 from compclip.core.artifacts.files import read_json
 from compclip.plot.page import PageSection
-from compclip.report.judges_view import agreement_view, judge_lines, verdict_lines
+from compclip.report.judges_view import (
+    CERTIFICATE_COLUMNS,
+    agreement_view,
+    certificate_lines,
+    judge_lines,
+    recognized_lines,
+    verdict_lines,
+)
 from compclip.score.choose_texts import MOST_UNANSWERED
 from workflow_scripts.layout import Layout
 
@@ -12,17 +19,21 @@ from workflow_scripts.layout import Layout
 def section(layout: Layout) -> PageSection:
     # Only empty cells are missing values: a generator may be named NA.
     table = pd.read_csv(layout.results / "judges.csv", keep_default_na=False, na_values=[""])
-    agreements = read_json(layout.results / "judges.json")
+    content_by_composition = read_json(layout.results / "judges.json")
     compositions = []
     for name, rows in table.groupby("composition", sort=False):
         generators, lines = judge_lines(rows)
+        content = content_by_composition[name]
         compositions.append(
             {
                 "name": name,
                 "generators": generators,
                 "lines": lines,
                 "verdicts": verdict_lines(rows, MOST_UNANSWERED),
-                "agreements": agreement_view(agreements[name]),
+                "agreements": agreement_view(content["agreement"]),
+                "certificates": certificate_lines(content["certificates"]),
+                "columns": CERTIFICATE_COLUMNS,
+                "recognized": recognized_lines(content["recognized"]),
             }
         )
     return PageSection("Judges", "judge_section.html.j2", {"compositions": compositions})

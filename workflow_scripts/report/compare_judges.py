@@ -2,12 +2,18 @@
 
 import pandas as pd
 
-from compclip.core.artifacts.files import write_json, write_text
+from compclip.core.artifacts.files import read_json, write_json, write_text
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.settings.cli import show
 from compclip.core.tables import CAPTIONS, TEXT_CHOICES
-from compclip.report.judges import JudgedBy, agreement, compare_judges, judged_by
+from compclip.report.judges import (
+    JudgedBy,
+    agreement,
+    compare_judges,
+    judged_by,
+    recognized_pairs,
+)
 from compclip.report.judges_view import verdict_lines
 from compclip.report.make_table import as_csv
 from compclip.score.choose_texts import MOST_UNANSWERED
@@ -40,7 +46,17 @@ def main(job: Job) -> None:
     for layout in layouts(job):
         judges = read_judges(job, layout, classes)
         table = compare_judges(judges, params.anchors, params.training_data)
-        agreements[layout.composition] = agreement(judges, table)
+        agreements[layout.composition] = {
+            "agreement": agreement(judges, table),
+            "recognized": {
+                judge.judge: recognized_pairs(judge, params.anchors) for judge in judges
+            },
+            "certificates": {
+                file.stem: read_json(file)
+                for file in job.input.certificates
+                if file.parent.parent == layout.folder
+            },
+        }
         title = f"{layout.dataset}, {layout.composition}: verdicts by judge"
         show("\n".join([title, *verdict_lines(table, MOST_UNANSWERED)]))
         table.insert(0, "composition", layout.composition)

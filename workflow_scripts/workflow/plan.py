@@ -59,7 +59,7 @@ class RunPlan(BasePlan):
         self.split = SplitPlan(self)
         self.judge = JudgePlan(self)
         self.generate = GeneratePlan(self)
-        self.score = ScorePlan(self, self.source, self.generate)
+        self.score = ScorePlan(self, self.source, self.judge, self.generate)
         self.report = ReportPlan(self, self.score)
         self.specs = config.specs and SpecsPlan(config.specs, self.results, self.dataset)
         self.compun = config.compun and CompunPlan(config.compun, self.results, self.dataset)

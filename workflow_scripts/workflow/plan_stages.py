@@ -129,6 +129,11 @@ class JudgePlan:
                     member = f"{name}-{seed}"
                     self._trained[member] = (settings, seed)
                     self._members[name].append(member)
+        # The leading judge has the short form of the config.
+        self._members[run.config.leading] = list(run.judges)
+        # A table has answers to the run's prompts alone.
+        self.certified = [run.config.leading]
+        self.certified += [name for name, kind in self.kinds.items() if kind.CERTIFIED]
         # The names of all judges that are trained, or used unchanged.
         self.trained = [*run.judges, *self._trained]
         self._fingerprints: dict[tuple[str, str], str] = {}
@@ -162,6 +167,8 @@ class JudgePlan:
         return [f"{self._run.judged}/judges/{name}" for name in self._members[wildcards.judge]]
 
     def kind(self, wildcards: Wildcards) -> str:
+        if wildcards.judge == self._run.config.leading:
+            return "clip"
         return self._run.further_judges[wildcards.judge].kind
 
     def kind_code(self, wildcards: Wildcards) -> str:
@@ -170,11 +177,15 @@ class JudgePlan:
 
     def kind_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the settings of a further judge's kind for a composition."""
+        if wildcards.judge == self._run.config.leading:
+            return section(self._run.config.judge, SeedsOfTraining)
         entry = self._run.further_judges[wildcards.judge]
         return section(entry.settings(wildcards.composition))
 
     def kind_contents(self, wildcards: Wildcards) -> str:
         """Return a fingerprint of the user's files that a further judge reads."""
+        if wildcards.judge not in self.kinds:
+            return ""
         compute = self.kinds[wildcards.judge].fingerprint
         if compute is None:
             return ""
@@ -253,7 +264,9 @@ class GeneratePlan:
 class ScorePlan:
     """Stage score: who is scored by whom, and where the scores are."""
 
-    def __init__(self, run: BasePlan, source: SourcePlan, generate: GeneratePlan) -> None:
+    def __init__(
+        self, run: BasePlan, source: SourcePlan, judge: JudgePlan, generate: GeneratePlan
+    ) -> None:
         self._run = run
         config = run.config
         self.section = section(config.score, Scoring)
@@ -280,7 +293,10 @@ class ScorePlan:
         self.faithful_generator = faithful[0] if faithful else None
         # The bias check of each judge for a composition, and for all of them.
         names = [f"bias/{judge}.json" for judge in run.judges]
-        # What further judges choose.
+        # What judges choose on right and wrong texts, and on the run's prompts.
+        self.certificates = run.of_compositions(
+            *(f"certificates/{name}.json" for name in judge.certified if run.further_judges)
+        )
         self.choices = run.of_compositions(
             *(f"choices/{name}.parquet" for name in run.further_judges)
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ABOUT = "answers of another tool, from a table"
+CERTIFIED = False  # it has answers to the run's prompts alone
 AGAIN = "answer the run's options.jsonl again"
 
 
