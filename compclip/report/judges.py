@@ -71,8 +71,8 @@ def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
     for choices in members:
         is_scored = (choices["generator"] == score.generator) & (choices["split"] == score.split)
         own_choices = choices.loc[is_scored, [*ENTRY, *CHOSEN]]
-        kept = score.entries.drop(columns=CHOSEN, errors="ignore")
-        by_judge.append(kept.merge(own_choices, on=ENTRY, how="left", validate="one_to_one"))
+        entries = score.entries.drop(columns=CHOSEN, errors="ignore")
+        by_judge.append(entries.merge(own_choices, on=ENTRY, how="left", validate="one_to_one"))
     return replace(score, entries=by_judge[0], by_judge=tuple(by_judge))
 
 
@@ -80,8 +80,8 @@ def judged_by(judge: str, kind: str, leading: Sequence[Scored], choices: pd.Data
     """Return the scores by a further judge of what the leading one has scored."""
     members = members_of(choices)
     scores = [with_choices(score, members) for score in leading if score.by_all_judges]
-    asked = choices[choices["adjective_first"].notna()]
-    unanswered = float((~asked["answered"]).mean()) if len(asked) else 0.0
+    questions = choices[choices["adjective_first"].notna()]
+    unanswered = float((~questions["answered"]).mean()) if len(questions) else 0.0
     return JudgedBy(judge, kind, scores, unanswered)
 
 

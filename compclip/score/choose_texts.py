@@ -57,7 +57,7 @@ def choice_id(row: Mapping[str, Any]) -> str:
     return "/".join(str(row[name]) for name in IMAGE_KEY)
 
 
-def questions(
+def make_questions(
     entries: pd.DataFrame,
     variants: pd.DataFrame,
     find_item: Callable[[str], BoxedFile],
@@ -92,7 +92,7 @@ def questions(
             yield Question(row["row"], JudgedImage(path, name, box), texts, adjectives, order)
 
 
-def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> pd.DataFrame:
+def ask(chooser: Chooser, questions: Sequence[Question], entries: pd.DataFrame) -> pd.DataFrame:
     """Return the entries with what the judge chooses.
 
     Returns:
@@ -101,15 +101,15 @@ def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> p
         answered.
     """
     if hasattr(chooser, "prepare"):
-        # Kinds check here what they will be asked, such as its number, before the first answer.
-        images = [question.image for question in asked]
-        chooser.prepare(images, [question.shown for question in asked])
+        # Kinds check here what they will be questions, such as its number, before the first answer.
+        images = [question.image for question in questions]
+        chooser.prepare(images, [question.shown for question in questions])
     n = len(entries)
     first = np.full(n, np.nan)
     counts = np.ones(n, int)
     answered = np.ones(n, bool)
     chosen = np.full(n, None, object)
-    for question, chances in answers_of(chooser, asked):
+    for question, chances in answers_of(chooser, questions):
         # Back to the order of the texts, of which the first is the prompt's own.
         of_texts = np.empty(len(chances))
         of_texts[question.order] = chances
@@ -119,7 +119,7 @@ def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> p
         if question.adjectives is not None and chances.any():
             # The own text wins a tie, as in ``choices.ranked_first``.
             chosen[question.row] = question.adjectives[int(of_texts.argmax())]
-    log_unanswered(chooser, asked, answered)
+    log_unanswered(chooser, questions, answered)
     return entries[[*IMAGE_KEY, "pair"]].assign(
         adjectives=counts,
         adjective_first=first,
@@ -129,26 +129,26 @@ def ask(chooser: Chooser, asked: Sequence[Question], entries: pd.DataFrame) -> p
 
 
 def answers_of(
-    chooser: Chooser, asked: Sequence[Question]
+    chooser: Chooser, questions: Sequence[Question]
 ) -> Iterator[tuple[Question, np.ndarray]]:
     """Yield each question with the chances of its texts, in the order in which they are shown."""
-    with Progress(len(asked), "choices") as progress:
-        for start in range(0, len(asked), ASKED_AT_ONCE):
-            block = asked[start : start + ASKED_AT_ONCE]
+    with Progress(len(questions), "choices") as progress:
+        for start in range(0, len(questions), ASKED_AT_ONCE):
+            block = questions[start : start + ASKED_AT_ONCE]
             shown = [question.shown for question in block]
             answers = chooser.choose([question.image for question in block], shown)
             yield from zip(block, check_chances(chooser, answers, shown), strict=True)
             progress.add(len(block))
 
 
-def log_unanswered(chooser: Chooser, asked: Sequence[Question], answered: np.ndarray) -> None:
+def log_unanswered(chooser: Chooser, questions: Sequence[Question], answered: np.ndarray) -> None:
     """Log how many questions have no usable answer, and the first of them."""
-    lacking = [question.image.id for question in asked if not answered[question.row]]
+    lacking = [question.image.id for question in questions if not answered[question.row]]
     if not lacking:
         return
     fault = "choices without a usable answer count as wrong, the first"
-    counts = (chooser.name, len(lacking), len(asked), fault, lacking[0])
-    write = log.warning if len(lacking) > MOST_UNANSWERED * len(asked) else log.info
+    counts = (chooser.name, len(lacking), len(questions), fault, lacking[0])
+    write = log.warning if len(lacking) > MOST_UNANSWERED * len(questions) else log.info
     write("%s: %d of %d %s %s", *counts)
 
 
@@ -173,8 +173,8 @@ def choose_texts(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Do the same as ``choose`` without its checks, for the entries of a run."""
-    asked = list(questions(entries, variants, find_item, seed))
-    table = ask(chooser, asked, entries)
+    questions = list(make_questions(entries, variants, find_item, seed))
+    table = ask(chooser, questions, entries)
     return with_failed(table, entries, variants)
 
 
@@ -238,16 +238,16 @@ def list_options(entries: pd.DataFrame, variants: Variants, file: str | Path, se
     """
     from compclip.core.artifacts.files import write_text
 
-    asked = questions(as_entries(entries), variants, lambda path: (Path(path), None), seed)
-    lines = option_lines(asked)
+    questions = make_questions(as_entries(entries), variants, lambda path: (Path(path), None), seed)
+    lines = option_lines(questions)
     write_text("\n".join(lines) + "\n", Path(file))
     return len(lines)
 
 
-def option_lines(asked: Iterator[Question]) -> list[str]:
+def option_lines(questions: Iterator[Question]) -> list[str]:
     """Return a line of JSON for each question."""
     lines = []
-    for question in asked:
+    for question in questions:
         line = {"id": question.image.id, "image": str(question.image.path)}
         lines.append(json.dumps(line | {"texts": question.shown}, ensure_ascii=False))
     return lines
