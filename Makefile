@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench styles mixtures intervals scale faults forge reference \
+.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench judges styles mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -142,6 +142,10 @@ scale: .venv/run
 # Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS.
 faults: .venv/test
 	python -m benchmarks.faults --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) --flips $(or $(FLIPS),3)
+
+# Judges of all kinds, on images of known truth: docs/judges.md. Needs the default run's results.
+judges: .venv/test
+	python -m benchmarks.judges
 
 # Forged submissions and spoiled releases: docs/submitting.md. Option: SEED.
 forge: .venv/test

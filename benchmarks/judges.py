@@ -6,6 +6,10 @@ the mean distance between what it finds composed and what was drawn; its *certif
 images that are judged nowhere else here. Judges are made worse by degrees.
 """
 
+import base64
+import hashlib
+import io
+import json
 import platform
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +28,7 @@ import torch
 from PIL import Image
 from pydantic import Field
 
-from compclip.clip.model import build, save_judge
+from compclip.clip.model import Judge, build, load_judge, save_judge
 from compclip.core.artifacts.files import write_text
 from compclip.core.artifacts.heldout import matched_pairs, read_heldout
 from compclip.core.artifacts.parquet import read_frame, read_table
@@ -363,13 +367,9 @@ def other_adjective(text: str, adjectives: Sequence[str], stream: np.random.Gene
 
 
 @contextmanager
-def stub_server(judge: Chooser, first_text: float) -> Iterator[str]:
+def stub_server(judge: Judge, first_text: float) -> Iterator[str]:
     """Serve a judge as a chat model that prefers the first text; yield its address."""
-    import base64
-    import json
-
     lock = threading.Lock()
-    folder = TemporaryDirectory()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -378,12 +378,12 @@ def stub_server(judge: Chooser, first_text: float) -> Iterator[str]:
             raw = base64.b64decode(picture["image_url"]["url"].partition(",")[2])
             lines = question["text"].split("\n")
             texts = [line.partition(". ")[2] for line in lines if line[:1].isdigit()]
-            file = Path(folder.name, f"{hash(raw)}.png")
-            file.write_bytes(raw)
-            stream = rng(0, "judges", "stub", str(hash(raw) % 2**31), *texts)
+            stream = rng(0, "judges", "stub", hashlib.sha256(raw).hexdigest(), *texts)
+            # torch's threads are shared, and the encoder's files are not.
             with lock:
-                (chances,) = judge.choose([JudgedImage(file)], [texts])
-            number = 0 if stream.random() < first_text else int(chances.argmax())
+                image = judge.encode_images([(io.BytesIO(raw), None)], 1)[0]
+                vectors = judge.encode_texts(texts, len(texts))
+            number = 0 if stream.random() < first_text else int((vectors @ image).argmax())
             message = {"role": "assistant", "content": f"Answer: {number + 1}"}
             body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
             self.send_response(200)
@@ -401,7 +401,6 @@ def stub_server(judge: Chooser, first_text: float) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
     finally:
         server.shutdown()
-        folder.cleanup()
 
 
 def gray(picture: Image.Image) -> Image.Image:
@@ -432,7 +431,8 @@ def judges(world: World, folder: Path, stack: ExitStack) -> dict[str, Chooser]:
     models = world.config.data_folder / "judges"
     first, second = (opened(models / name) for name in world.config.members[:2])
     matching = Matching(first, train_head(world, first))
-    address = stack.enter_context(stub_server(first, 0.3))
+    plain = load_judge(models / world.config.members[0], 1, "cpu")
+    address = stack.enter_context(stub_server(plain, 0.3))
     served = open_judge(
         "served",
         Context(cache=folder, closing=stack),

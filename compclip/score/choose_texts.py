@@ -101,7 +101,7 @@ def ask(chooser: Chooser, questions: Sequence[Question], entries: pd.DataFrame) 
         answered.
     """
     if hasattr(chooser, "prepare"):
-        # Kinds check here what they will be questions, such as its number, before the first answer.
+        # Kinds check here what they will be asked, such as its number, before the first answer.
         images = [question.image for question in questions]
         chooser.prepare(images, [question.shown for question in questions])
     n = len(entries)
