@@ -252,7 +252,9 @@ def compare_judges(
         own_rows = [*accuracy_rows(judge), *composed_rows(judge, estimates, anchors, training_data)]
         rows += [head | row for row in own_rows]
         rows.append(head | {"measure": "unanswered", "value": judge.unanswered})
-    return pd.DataFrame(rows).reindex(columns=COLUMNS)
+    table = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    # Counts, which are missing in some rows.
+    return table.astype({"n": "Int64", "pairs": "Int64"})
 
 
 # Agreement

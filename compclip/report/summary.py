@@ -72,12 +72,15 @@ SCREEN, MOST_GENERATORS = 80, 9
 SCREEN_MEANING = (
     "draws seen: pairs in train, matched to the held-out ones by frequency",
     "composes: held-out pairs, relative to seen ones in the generator's own style",
-    "[ ]: 95 % interval for the same pairs and judges; an estimate may pass 100",
+    "[ ]: 95 % interval over images, for the same pairs and judges",
 )
 TRUTH_MEANING = "(truth): of the column before it, counted in the drawn scenes"
 MISSING_MEANING = "–: no estimate; the verdict says why"
-# What the images at both ends of the scale of both columns show.
-SCALE_ENDS = {"reference": "100: what is asked", "usual pair": "0: the noun's usual adjective"}
+# What the images at both ends of the scale show.
+SCALE_ENDS = {
+    "reference": "composes 100: draws what is asked",
+    "usual pair": "composes 0: draws the noun's usual adjective",
+}
 ONLY_ANCHORS = (
     "no generator beside reference and usual pair: name your model's images in "
     "generate.generators (docs/generators.md)."
@@ -623,7 +626,7 @@ def headlines(dataset: str, compositions: Mapping[str, Summary]) -> str:
     """
     texts = []
     for composition, summary in compositions.items():
-        title = f"{dataset}, {composition}: percent of the images that show the pair asked for"
+        title = f"{dataset}, {composition}: estimated from the judges' choices, in percent"
         lines = [title, *map(bullet, summary.cautions)]
         lines += _screen_table(summary)
         lines.append(bullet(_screen_verdicts(summary)))

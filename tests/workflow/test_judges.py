@@ -1,0 +1,108 @@
+"""A run with several judges: a second CLIP, and another tool's answers to ``options.jsonl``."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.project import Project
+
+pytestmark = pytest.mark.slow
+OTHER = {
+    "name": "other",
+    "kind": "clip",
+    "model": "sketch",
+    "pretrained": None,
+    "trainable": ["*"],
+    "epochs": 1,
+    "batch": 64,
+    "seeds": [3, 4],
+    "train_on": "half",
+}
+TOOL = {"name": "tool", "kind": "table", "file": "answers_{composition}.csv"}
+HOME = Path("results/sketch/color")
+
+
+def with_judges(project: Project, *judges: dict[str, object]) -> str:
+    """Write the small config with further judges; return its name."""
+    name = project.config("judges.yaml", "results")
+    file = project.root / name
+    config = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump(config | {"judges": list(judges)}))
+    return name
+
+
+def answer_first(project: Project) -> int:
+    """Answer each question by its first text, as a tool that does not look; return their number."""
+    lines = (project.root / HOME / "options.jsonl").read_text().splitlines()
+    answers = [{"id": json.loads(line)["id"], "number": 1} for line in lines]
+    pd.DataFrame(answers).to_csv(project.root / "answers_color.csv", index=False)
+    return len(answers)
+
+
+@pytest.fixture(scope="module")
+def judged(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Run the small config with both judges."""
+    project = first_run.fork(tmp_path_factory.mktemp("judged"))
+    config = with_judges(project, OTHER, TOOL)
+    project.snakemake(config, "--", str(HOME / "options.jsonl"))
+    answer_first(project)
+    project.snakemake(config)
+    return project
+
+
+def test_each_judge_has_rows_and_the_leading_one_is_first(judged: Project) -> None:
+    table = pd.read_csv(judged.root / "results" / "judges.csv")
+    assert list(dict.fromkeys(table["judge"])) == ["judge", "other", "tool"]
+    members = table.groupby("judge")["members"].first().to_dict()
+    assert members == {"judge": 1, "other": 2, "tool": 1}
+    accuracy = table[table["measure"] == "adjective_accuracy"]
+    scores = pd.read_csv(judged.root / "results" / "scores.csv")
+    leading = accuracy[accuracy["judge"] == "judge"].set_index(["generator", "split"])["value"]
+    is_same = (scores["measure"] == "adjective_accuracy") & (scores["judge"] != "oracle")
+    of_table = scores[is_same & (scores["prompts"] != "matched")]
+    for row in of_table[of_table["distractors"] == "original"].to_dict("records"):
+        if row["prompts"] != "swapped" or row["split"] == "test_swapped":
+            assert leading[row["generator"], row["split"]] == pytest.approx(row["value"])
+
+
+def test_a_tool_that_does_not_look_is_right_by_chance(judged: Project) -> None:
+    choices = pd.read_parquet(judged.root / HOME / "choices" / "tool.parquet")
+    asked = choices[choices["adjective_first"].notna()]
+    chance = (1 / asked["adjectives"]).mean()
+    # Three standard errors of independent choices.
+    error = 3 * (chance * (1 - chance) / len(asked)) ** 0.5
+    assert asked["adjective_first"].mean() == pytest.approx(chance, abs=error)
+
+
+def test_certificates_are_of_judges_that_can_be_asked(judged: Project) -> None:
+    folder = judged.root / HOME / "certificates"
+    assert sorted(file.name for file in folder.glob("*.json")) == ["judge.json", "other.json"]
+    certificate = json.loads((folder / "other.json").read_text())
+    assert [*certificate] == ["other-3", "other-4"]
+    assert certificate["other-3"]["kinds"]["adjective"]["n"] > 0
+
+
+def test_the_page_shows_all_judges(judged: Project) -> None:
+    page = (judged.root / "results" / "report.html").read_text()
+    assert "Judges of different kinds are not averaged." in page
+    assert "judge and other" in page and "judge and tool" in page
+    assert "May they judge?" in page
+
+
+def test_scores_are_those_of_a_run_without_further_judges(
+    judged: Project, first_run: Project
+) -> None:
+    for name in ("scores.parquet", "comparisons.csv", "pairs.csv", "table.md", "metrics.json"):
+        expected = (first_run.root / "results" / name).read_bytes()
+        assert (judged.root / "results" / name).read_bytes() == expected
+
+
+def test_a_foreign_answer_is_named(judged: Project, tmp_path: Path) -> None:
+    project = judged.fork(tmp_path / "foreign")
+    file = project.root / "answers_color.csv"
+    file.write_text(file.read_text() + "nowhere/test_seen/1/0/0,1\n")
+    done = project.snakemake(with_judges(project, OTHER, TOOL), check=False)
+    assert "1 ids that the run does not ask, the first ['nowhere/test_seen/1/0/0']" in done.stderr
