@@ -4,17 +4,26 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import PlainValidator
 
 from compclip.clip.embed import BoxedFile
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.seeds import rng
-from compclip.core.settings.arguments import Variants, require_joined
+from compclip.core.settings.arguments import (
+    Variants,
+    Whole,
+    check_texts,
+    need,
+    read_ids,
+    require_joined,
+    suspects,
+)
 from compclip.core.settings.calls import checked
 from compclip.core.tables import CAPTION_KEY, TESTS
 from compclip.judge.chooser import Chooser, JudgedImage, check_chances
@@ -178,23 +187,40 @@ def choose_texts(
     return with_failed(table, entries, variants)
 
 
-def as_entries(entries: pd.DataFrame) -> pd.DataFrame:
-    """Return entries of a user with all columns of ``IMAGE_KEY``; UserError names what is wrong."""
+def as_entries(entries: Any) -> pd.DataFrame:
+    """Return entries of a user with all columns of ``IMAGE_KEY``; ValueError or UserError name what
+    is wrong.
+    """
+    need(isinstance(entries, pd.DataFrame), "expected a pandas.DataFrame")
     defaults = {"generator": "images", "split": TESTS[0], "draw": 0, "caption_id": 0}
     absent = {name: value for name, value in defaults.items() if name not in entries}
     complete = entries.assign(**absent)
     missing = [name for name in ("image_id", "text", "pair", "path") if name not in complete]
     require(not missing, "entries", f"no column {', '.join(missing)}", "add it")
+    # Captions of several generators repeat, so they are checked here.
+    complete = complete.reset_index(drop=True)
+    complete["image_id"] = read_ids(complete["image_id"], "column image_id: ")
+    check_texts(suspects(complete["text"].fillna("")), "column text: ")
     repeat = complete.duplicated(IMAGE_KEY)
     first = complete.loc[repeat, IMAGE_KEY].head(1).to_dict("records")
     require(not first, "entries", f"duplicate {first}", "remove one")
     unknown = complete.loc[~complete["split"].isin(TESTS), "split"].head(1).tolist()
     require(not unknown, "entries", f"split {unknown}", f"expected one of {', '.join(TESTS)}")
-    return complete.reset_index(drop=True)
+    return complete
+
+
+def with_split(variants: pd.DataFrame) -> pd.DataFrame:
+    """Return variants with the column split, that of entries without one by default."""
+    return variants if "split" in variants else variants.assign(split=TESTS[0])
+
+
+ImageEntries = Annotated[Any, PlainValidator(as_entries)]
 
 
 @checked
-def choose(judge: Any, entries: pd.DataFrame, variants: Variants, seed: int = 0) -> pd.DataFrame:
+def choose(
+    judge: Chooser, entries: ImageEntries, variants: Variants, seed: Whole = 0
+) -> pd.DataFrame:
     """Ask any judge to choose each prompt's adjective.
 
     Args:
@@ -214,18 +240,15 @@ def choose(judge: Any, entries: pd.DataFrame, variants: Variants, seed: int = 0)
     Raises:
         UserError: an argument is refused, or the judge's answers do not fit.
     """
-    complete = as_entries(entries)
     key_and_text = [*CAPTION_KEY, "text"]
-    require_joined(complete[key_and_text], "entries", variants=variants)
-    require(isinstance(judge, Chooser), "judge", f"{type(judge).__name__} has no choose", AS_JUDGE)
-    return choose_texts(judge, complete, variants, seed=seed)
-
-
-AS_JUDGE = "open it with compclip.open_judge"
+    require_joined(entries[key_and_text], "entries", variants=variants)
+    return choose_texts(judge, entries, with_split(variants), seed=seed)
 
 
 @checked
-def list_options(entries: pd.DataFrame, variants: Variants, file: str | Path, seed: int = 0) -> int:
+def list_options(
+    entries: ImageEntries, variants: Variants, file: str | Path, seed: Whole = 0
+) -> int:
     """Write what a judge is asked as JSON lines, for another tool, whose answers kind ``table``
     reads.
 
@@ -238,7 +261,9 @@ def list_options(entries: pd.DataFrame, variants: Variants, file: str | Path, se
     """
     from compclip.core.artifacts.files import write_text
 
-    questions = make_questions(as_entries(entries), variants, lambda path: (Path(path), None), seed)
+    require_joined(entries[[*CAPTION_KEY, "text"]], "entries", variants=variants)
+    complete = with_split(variants)
+    questions = make_questions(entries, complete, lambda path: (Path(path), None), seed)
     lines = option_lines(questions)
     write_text("\n".join(lines) + "\n", Path(file))
     return len(lines)

@@ -77,6 +77,16 @@ VECTORS = torch.eye(N, 8)
 LEXICONS = {"adjectives": "color", "nouns": "birds"}
 
 
+class Guesses:
+    """A judge that chooses the first text."""
+
+    name = "guesses"
+    hash = "0"
+
+    def choose(self, images: Any, options: Any) -> list[np.ndarray]:
+        return [np.eye(len(texts))[0] for texts in options]
+
+
 @pytest.fixture
 def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
     """Arguments of each public function that it takes."""
@@ -94,6 +104,7 @@ def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
     return {
         "adjective_accuracy": {"own": np.ones(2), "of_variants": np.zeros(2), "entry": [0, 1]},
         "audit": split | {"splits": SPLITS, "swapped": SWAPPED},
+        "choose": {"judge": Guesses(), "entries": entries, "variants": variants},
         "choose_compound": {"three": SIMILARITY[:, :3]},
         "compare_scores": {
             "a": np.ones(N),
@@ -112,6 +123,11 @@ def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "estimate_score": {"values": np.eye(N)[0], "images": IDS, "pairs": ["red_bill"] * N},
         "extract_pairs": {"captions": CAPTIONS, "adjectives": ["color"], "nouns": "birds"},
         "evaluation_images": {"splits": SPLITS, "images": IMAGES, "train_on": "half", "seed": 0},
+        "list_options": {
+            "entries": entries,
+            "variants": variants,
+            "file": tmp_path / "options.jsonl",
+        },
         "load_lexicon": {"path": tmp_path / "lexicon.yaml"},
         "make_prompts": {
             "captions": CAPTIONS,
@@ -152,8 +168,9 @@ def calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-# A judge's folder and settings are checked where they are read; the others are models and an error.
-OTHERS = {"load_judge", "Scoring", "Selection", "UserError"}
+# A judge's folder and settings are checked where they are read, and choices in tests/report; the
+# others are models and an error.
+OTHERS = {"load_judge", "open_judge", "fraction_composed", "Scoring", "Selection", "UserError"}
 FUNCTIONS = sorted(set(compclip.__all__) - OTHERS)
 
 

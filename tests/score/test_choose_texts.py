@@ -116,5 +116,5 @@ def test_entries_that_cannot_be_asked_are_refused(change: dict[str, object], fau
 
 def test_a_judge_without_choose_is_refused() -> None:
     entries, variants = world({}, n=10)
-    with pytest.raises(compclip.UserError, match="has no choose; open it with"):
+    with pytest.raises(compclip.UserError, match="^judge: Input should be an instance of Chooser"):
         compclip.choose(object(), entries, variants)
