@@ -524,9 +524,7 @@ def best_threshold(table: pd.DataFrame) -> float:
 
 
 def passed(table: pd.DataFrame, threshold: float) -> pd.Series:
-    """Return which judges pass: their accuracy's lower end is above the threshold, and the image
-    helps.
-    """
+    """Return which judges pass, as ``judge.certify.passes``."""
     return (table["adjective_low"] > threshold) & (table["adjective_gain_low"] > 0)
 
 

@@ -41,12 +41,14 @@ class JudgedBy:
         kind: its kind, such as clip or table.
         scores: by all members of the judge.
         unanswered: the fraction of choices without a usable answer.
+        passes: whether its certificate says that it may judge; None without a certificate.
     """
 
     judge: str
     kind: str
     scores: Sequence[Scored]
     unanswered: float = 0.0
+    passes: bool | None = None
 
     @property
     def members(self) -> int:
@@ -76,13 +78,19 @@ def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
     return replace(score, entries=by_judge[0], by_judge=tuple(by_judge))
 
 
-def judged_by(judge: str, kind: str, leading: Sequence[Scored], choices: pd.DataFrame) -> JudgedBy:
+def judged_by(
+    judge: str,
+    kind: str,
+    leading: Sequence[Scored],
+    choices: pd.DataFrame,
+    passes: bool | None = None,
+) -> JudgedBy:
     """Return the scores by a further judge of what the leading one has scored."""
     members = members_of(choices)
     scores = [with_choices(score, members) for score in leading if score.by_all_judges]
     questions = choices[choices["adjective_first"].notna()]
     unanswered = float((~questions["answered"]).mean()) if len(questions) else 0.0
-    return JudgedBy(judge, kind, scores, unanswered)
+    return JudgedBy(judge, kind, scores, unanswered, passes)
 
 
 def scores_of_choices(choices: pd.DataFrame, matched: Collection[str] | None) -> list[Scored]:
@@ -201,11 +209,12 @@ def composed_rows(
                 # One judge does not tell how much another one would differ.
                 row |= {"new_pairs_low": None, "new_pairs_high": None}
             if (split, measure) == (HELD_OUT, "composes"):
-                row |= verdict_columns(row, anchors, training_data.get(generator, "split"))
+                trained_on = training_data.get(generator, "split")
+                row |= verdict_columns(row, anchors, trained_on, judge.passes)
             yield row
 
 
-def verdict_columns(row: Row, anchors: Anchors, trained_on: str) -> Row:
+def verdict_columns(row: Row, anchors: Anchors, trained_on: str, passes: bool | None) -> Row:
     """Return the verdict of a row of what is composed, and why there is none."""
     for split in HELD_OUT_SPLITS:
         for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True):
@@ -213,6 +222,8 @@ def verdict_columns(row: Row, anchors: Anchors, trained_on: str) -> Row:
                 return {"verdict": anchor}
     if row.get("note"):
         return {"verdict": None}
+    if passes is False:
+        return {"verdict": None, "note": "the judge's certificate fails"}
     if trained_on != "split":
         return {"verdict": None, "note": f"trained on {trained_on} data"}
     return {"verdict": verdict_of(row["same_pairs_low"], row["same_pairs_high"])}

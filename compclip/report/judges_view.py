@@ -64,7 +64,8 @@ def certificate_lines(certificates: Mapping[str, Mapping[str, Any]]) -> list[Lin
                 cells = [_estimate(result["accuracy"]), TableCell(percent(result["chance"]))]
                 cells += [_estimate(result["text_only"]), _estimate(result["order_effect"])]
                 cells.append(TableCell(f"{result['n']:,}"))
-                lines.append(Line(f"{member}, {kind}", cells))
+                mark = "" if certificate["passes"] else "fails"
+                lines.append(Line(f"{member}, {kind}", cells, mark))
     return lines
 
 

@@ -1,5 +1,7 @@
 """Write what generators compose by each judge, and how far judges agree."""
 
+from typing import Any
+
 import pandas as pd
 
 from compclip.core.artifacts.files import read_json, write_json, write_text
@@ -29,11 +31,27 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     leading = [
         score for score in read_all_scores(layout, job.params, classes) if score.by_all_judges
     ]
-    judges = [JudgedBy(job.params.leading, "clip", leading)]
+    passes = passing_judges(job, layout)
+    name = job.params.leading
+    judges = [JudgedBy(name, "clip", leading, passes=passes[name])]
     for name, kind in job.params.further.items():
         choices = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
-        judges.append(judged_by(name, kind, leading, choices))
+        judges.append(judged_by(name, kind, leading, choices, passes.get(name)))
     return judges
+
+
+def read_certificates(job: Job, layout: Layout) -> dict[str, Any]:
+    """Return the certificates of a composition by judge and member."""
+    files = [file for file in job.input.certificates if file.parent.parent == layout.folder]
+    return {file.stem: read_json(file) for file in files}
+
+
+def passing_judges(job: Job, layout: Layout) -> dict[str, bool]:
+    """Return whether all members of each certified judge pass."""
+    return {
+        name: all(certificate["passes"] for certificate in members.values())
+        for name, members in read_certificates(job, layout).items()
+    }
 
 
 def main(job: Job) -> None:
@@ -51,11 +69,7 @@ def main(job: Job) -> None:
             "recognized": {
                 judge.judge: recognized_pairs(judge, params.anchors) for judge in judges
             },
-            "certificates": {
-                file.stem: read_json(file)
-                for file in job.input.certificates
-                if file.parent.parent == layout.folder
-            },
+            "certificates": read_certificates(job, layout),
         }
         title = f"{layout.dataset}, {layout.composition}: verdicts by judge"
         show("\n".join([title, *verdict_lines(table, MOST_UNANSWERED)]))
