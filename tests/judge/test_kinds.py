@@ -1,11 +1,15 @@
 """Judge kinds: what a table of answers is read as, what is refused, and how chances are checked."""
 
+import re
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.core.settings import plugins
 from compclip.judge.chooser import (
     JUDGE_KINDS,
@@ -131,3 +135,22 @@ def test_a_kind_that_does_not_exist_is_named() -> None:
 def test_a_clip_needs_the_folder_of_a_trained_judge() -> None:
     with pytest.raises(UserError, match="no folder of a trained judge"):
         open_judge("clip", Context())
+
+
+def test_the_documented_kind_works_as_written(tmp_path: Path) -> None:
+    """The file of docs/judges.md defines a kind, which chooses the color of each image."""
+    page = (ROOT / "docs" / "judges.md").read_text()
+    source = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+    assert len(source.splitlines()) <= 60
+    module = ModuleType("palette")
+    exec(source, module.__dict__)
+    chooser = module.open_chooser(module.Settings(), Context())
+    images = []
+    colors = ("red", "blue", "green")
+    for color in colors:
+        file = tmp_path / f"{color}.png"
+        Image.new("RGB", (8, 8), color).save(file)
+        images.append(JudgedImage(file, color))
+    options = [[f"a {color} bird" for color in colors]] * 3
+    answers = check_chances(chooser, chooser.choose(images, options), options)
+    assert np.stack(answers).tolist() == np.eye(3).tolist()
