@@ -492,7 +492,7 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
 
 def test_anchors_are_the_scale_of_the_screens_table() -> None:
     shown = summary.headlines("birds", {"color": summary_of(["mine"])})
-    assert "100: what is asked (right)" in shown
+    assert "composes 100: draws what is asked (right)" in shown
     assert "\nright " not in shown
 
 

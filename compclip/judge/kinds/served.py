@@ -95,7 +95,9 @@ class Settings(Section):
     limit: Count = Field(
         50_000, ge=1, description="largest number of calls; a run that needs more asks nothing"
     )
-    price: float | None = Field(None, ge=0, description="of a call, for the estimate of the cost")
+    price: float | None = Field(
+        None, ge=0, le=1e6, description="of a call, for the estimate of the cost"
+    )
     workers: Count = Field(4, ge=1, le=256, description="calls at once")
     timeout: float = Field(120, gt=0, le=3600, description="seconds without an answer")
     retries: Count = Field(5, ge=0, le=20, description="of a call that fails temporarily")
