@@ -16,7 +16,7 @@ def write_manifest(folder: str | Path, prompts: Made) -> None:
 
     Args:
         prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok``
-            or why there is no image). The lines of other images are kept.
+            or why the image is missing). The lines of other images are kept.
 
     Raises:
         UserError: a text or a name is missing or blank, or a name has two rows.

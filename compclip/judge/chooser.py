@@ -136,7 +136,7 @@ def load_kind(name: str) -> Kind:
 
 
 def chances_of_scores(scores: np.ndarray) -> np.ndarray:
-    """Return the chances of texts, of which the one with the highest score is chosen.
+    """Return the chances of texts if the one with the highest score is chosen.
 
     Texts that tie share the chance. If a score is NaN, there is no usable answer.
     """

@@ -24,7 +24,7 @@ class GalleryImage:
 
     Attributes:
         role: "reference" or "usual pair", "" for other generators.
-        path: below the results folder; None if there is no image.
+        path: below the results folder; None without an image.
         note: how many judges choose the prompt's adjective, or why that is unknown.
         right: whether most judges do; None if unknown.
     """

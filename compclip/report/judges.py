@@ -7,6 +7,7 @@ Judges of different kinds are never averaged. The scores of a judge are made fro
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +22,7 @@ from compclip.report.composed import ANCHOR_NAMES, Anchors, Estimates, estimate_
 from compclip.report.rows import Row
 from compclip.report.scored import ENTRY, Scored
 from compclip.report.values import mean_columns, values_of
+from compclip.report.verdicts import OTHER_TRAINING
 from compclip.score.choose_texts import IMAGE_KEY
 from compclip.stats.composed import verdict_of
 
@@ -28,6 +30,24 @@ RESAMPLES = 1000  # of the images, for intervals of agreement
 LEVEL = 0.95
 # Columns of choices that the scores read, beside their key.
 CHOSEN = ["adjective_first", "adjective_chosen", "answered"]
+# The columns of judges.csv after data set and composition.
+COLUMNS = [
+    "judge",
+    "kind",
+    "members",
+    "generator",
+    "split",
+    "measure",
+    "value",
+    "same_pairs_low",
+    "same_pairs_high",
+    "new_pairs_low",
+    "new_pairs_high",
+    "n",
+    "pairs",
+    "verdict",
+    "note",
+]
 # Pairs on which judges differ most, of each two judges.
 MOST_PAIRS = 5
 
@@ -40,6 +60,7 @@ class JudgedBy:
         judge: its name.
         kind: its kind, such as clip or table.
         scores: by all members of the judge.
+        anchors: reference and usual pair of each split.
         unanswered: the fraction of choices without a usable answer.
         passes: whether its certificate says that it may judge; None without a certificate.
     """
@@ -47,12 +68,18 @@ class JudgedBy:
     judge: str
     kind: str
     scores: Sequence[Scored]
+    anchors: Anchors
     unanswered: float = 0.0
     passes: bool | None = None
 
     @property
     def members(self) -> int:
         return len(self.scores[0].by_judge)
+
+    @cached_property
+    def estimates(self) -> Estimates | None:
+        """What the generators draw; None without anchors."""
+        return estimate_all(self.scores, self.anchors, controls=[])
 
 
 def members_of(choices: pd.DataFrame) -> list[pd.DataFrame]:
@@ -79,18 +106,14 @@ def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
 
 
 def judged_by(
-    judge: str,
-    kind: str,
-    leading: Sequence[Scored],
-    choices: pd.DataFrame,
-    passes: bool | None = None,
+    judge: str, kind: str, leading: JudgedBy, choices: pd.DataFrame, passes: bool | None = None
 ) -> JudgedBy:
     """Return the scores by a further judge of what the leading one has scored."""
     members = members_of(choices)
-    scores = [with_choices(score, members) for score in leading if score.by_all_judges]
+    scores = [with_choices(score, members) for score in leading.scores]
     questions = choices[choices["adjective_first"].notna()]
     unanswered = float((~questions["answered"]).mean()) if len(questions) else 0.0
-    return JudgedBy(judge, kind, scores, unanswered, passes)
+    return JudgedBy(judge, kind, scores, leading.anchors, unanswered, passes)
 
 
 def scores_of_choices(choices: pd.DataFrame, matched: Collection[str] | None) -> list[Scored]:
@@ -164,75 +187,47 @@ def fraction_composed(
     unknown = [name for pair in anchors.values() for name in pair if name and name not in names]
     fault = f"no generator {unknown[:1]}"
     require(not unknown, "choices", fault, f"choose reference and usual of {', '.join(names)}")
-    estimates = estimate_all(scores, anchors, controls=[])
+    judge = JudgedBy("judge", "", scores, anchors)
     fault = "reference and usual serve no seen and held-out split together"
-    require(estimates is not None, "choices", fault, "add their images of test_seen and one other")
-    judge = JudgedBy("judge", "", scores)
-    rows = list(composed_rows(judge, estimates, anchors, {}))
-    table = pd.DataFrame(rows)
+    remedy = "add their images of test_seen and one other"
+    require(judge.estimates is not None, "choices", fault, remedy)
+    table = pd.DataFrame(composed_rows(judge, {}))
     return table.reindex(columns=[name for name in COLUMNS if name in table])
 
 
-# The columns of judges.csv after data set and composition.
-COLUMNS = [
-    "judge",
-    "kind",
-    "members",
-    "generator",
-    "split",
-    "measure",
-    "value",
-    "same_pairs_low",
-    "same_pairs_high",
-    "new_pairs_low",
-    "new_pairs_high",
-    "n",
-    "pairs",
-    "verdict",
-    "note",
-]
-
-
-def composed_rows(
-    judge: JudgedBy,
-    estimates: Estimates | None,
-    anchors: Anchors,
-    training_data: Mapping[str, str],
-) -> Iterator[Row]:
+def composed_rows(judge: JudgedBy, training_data: Mapping[str, str]) -> Iterator[Row]:
     """Yield the rows of what each generator draws and composes by a judge."""
-    if estimates is None:
+    if judge.estimates is None:
         return
-    for generator, skills in estimates.skills.items():
+    for generator, skills in judge.estimates.skills.items():
         for split, measure, columns in rows_of(skills):
             row = {"generator": generator, "split": split, "measure": measure, **columns}
             if judge.members < 2:
                 # One judge does not tell how much another one would differ.
                 row |= {"new_pairs_low": None, "new_pairs_high": None}
             if (split, measure) == (HELD_OUT, "composes"):
-                trained_on = training_data.get(generator, "split")
-                row |= verdict_columns(row, anchors, trained_on, judge.passes)
+                row |= verdict_columns(row, judge, training_data.get(generator, "split"))
             yield row
 
 
-def verdict_columns(row: Row, anchors: Anchors, trained_on: str, passes: bool | None) -> Row:
+def verdict_columns(row: Row, judge: JudgedBy, trained_on: str) -> Row:
     """Return the verdict of a row of what is composed, and why there is none."""
     for split in HELD_OUT_SPLITS:
-        for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True):
+        for name, anchor in zip(judge.anchors[split], ANCHOR_NAMES, strict=True):
             if name == row["generator"]:
                 return {"verdict": anchor}
     if row.get("note"):
         return {"verdict": None}
-    if passes is False:
+    if judge.passes is False:
         return {"verdict": None, "note": "the judge's certificate fails"}
-    if trained_on != "split":
-        return {"verdict": None, "note": f"trained on {trained_on} data"}
+    if trained_on in OTHER_TRAINING:
+        return {"verdict": None, "note": OTHER_TRAINING[trained_on]}
     return {"verdict": verdict_of(row["same_pairs_low"], row["same_pairs_high"])}
 
 
-def recognized_pairs(judge: JudgedBy, anchors: Anchors) -> list[str]:
+def recognized_pairs(judge: JudgedBy) -> list[str]:
     """Return the held-out pairs that a judge recognizes, sorted."""
-    estimates = estimate_all(judge.scores, anchors, controls=[])
-    skills = [] if estimates is None else estimates.skills.values()
+    skills = [] if judge.estimates is None else judge.estimates.skills.values()
     pairs = set[str]()
     for skill in skills:
         pairs.update(skill.by_pair["pair"])
@@ -252,15 +247,12 @@ def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
         yield row | columns | {"n": len(values), "pairs": values.entries["pair"].nunique()}
 
 
-def compare_judges(
-    judges: Sequence[JudgedBy], anchors: Anchors, training_data: Mapping[str, str]
-) -> pd.DataFrame:
+def compare_judges(judges: Sequence[JudgedBy], training_data: Mapping[str, str]) -> pd.DataFrame:
     """Return accuracies, and what is composed, by each judge: a row for each value."""
     rows = []
     for judge in judges:
-        estimates = estimate_all(judge.scores, anchors, controls=[])
         head = {"judge": judge.judge, "kind": judge.kind, "members": judge.members}
-        own_rows = [*accuracy_rows(judge), *composed_rows(judge, estimates, anchors, training_data)]
+        own_rows = [*accuracy_rows(judge), *composed_rows(judge, training_data)]
         rows += [head | row for row in own_rows]
         rows.append(head | {"measure": "unanswered", "value": judge.unanswered})
     table = pd.DataFrame(rows).reindex(columns=COLUMNS)

@@ -75,7 +75,7 @@ def make_questions(
     """Yield the question of each entry with an image whose prompt has variants.
 
     Args:
-        entries: columns of ``IMAGE_KEY``, pair, text and path; without a path, there is no image.
+        entries: columns of ``IMAGE_KEY``, pair, text and path, which is missing without an image.
         variants: columns of ``tables.VARIANTS``.
         find_item: maps a path to a file and its box.
         seed: draws the order of the texts.
@@ -119,7 +119,7 @@ def ask(chooser: Chooser, questions: Sequence[Question], entries: pd.DataFrame) 
     answered = np.ones(n, bool)
     chosen = np.full(n, None, object)
     for question, chances in answers_of(chooser, questions):
-        # Back to the order of the texts, of which the first is the prompt's own.
+        # Back to the order of the texts; the first is the prompt's own.
         of_texts = np.empty(len(chances))
         of_texts[question.order] = chances
         first[question.row] = of_texts[0]

@@ -26,7 +26,7 @@ transformers = pytest.importorskip("transformers")
 WORDS = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] a red blue green bird sits on the tree with long wings".split()
 )
-CONTEXT = 12  # tokens, of which two are marks
+CONTEXT = 12  # tokens; two of them are marks
 OPTIONS = [
     ["a red bird", "a blue bird"],
     ["a bird", "the long blue bird sits on a tree", "a green tree with long wings"],

@@ -33,10 +33,11 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     ]
     passes = passing_judges(job, layout)
     name = job.params.leading
-    judges = [JudgedBy(name, "clip", leading, passes=passes[name])]
+    first = JudgedBy(name, "clip", leading, job.params.anchors, passes=passes[name])
+    judges = [first]
     for name, kind in job.params.further.items():
         choices = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
-        judges.append(judged_by(name, kind, leading, choices, passes.get(name)))
+        judges.append(judged_by(name, kind, first, choices, passes.get(name)))
     return judges
 
 
@@ -63,12 +64,10 @@ def main(job: Job) -> None:
     agreements = {}
     for layout in layouts(job):
         judges = read_judges(job, layout, classes)
-        table = compare_judges(judges, params.anchors, params.training_data)
+        table = compare_judges(judges, params.training_data)
         agreements[layout.composition] = {
             "agreement": agreement(judges, table),
-            "recognized": {
-                judge.judge: recognized_pairs(judge, params.anchors) for judge in judges
-            },
+            "recognized": {judge.judge: recognized_pairs(judge) for judge in judges},
             "certificates": read_certificates(job, layout),
         }
         title = f"{layout.dataset}, {layout.composition}: verdicts by judge"

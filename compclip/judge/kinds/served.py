@@ -130,7 +130,7 @@ class _Choice(BaseModel):
 
 
 class _Completion(BaseModel):
-    """The reply to a call, of which the first choice is read."""
+    """The reply to a call; only its first choice is read."""
 
     choices: list[_Choice] = Field(min_length=1)
 
