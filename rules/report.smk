@@ -66,6 +66,7 @@ rule compare_judges:
         scores=plan.score.scores,
         choices=plan.score.choices,
         certificates=plan.score.certificates,
+        bias_checks=plan.score.bias_checks,
         captions="<dataset>/captions.parquet",
         swapped=plan.of_compositions("swapped.parquet"),
         ranking=plan.of_compositions("ranking.parquet"),

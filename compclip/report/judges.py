@@ -62,7 +62,8 @@ class JudgedBy:
         scores: by all members of the judge.
         anchors: reference and usual pair of each split.
         unanswered: the fraction of choices without a usable answer.
-        passes: whether its certificate says that it may judge; None without a certificate.
+        passes: whether certificate and, of the leading judge, bias check say that it may judge;
+            None without a certificate.
     """
 
     judge: str
@@ -219,7 +220,7 @@ def verdict_columns(row: Row, judge: JudgedBy, trained_on: str) -> Row:
     if row.get("note"):
         return {"verdict": None}
     if judge.passes is False:
-        return {"verdict": None, "note": "the judge's certificate fails"}
+        return {"verdict": None, "note": "the judge fails its certificate or bias check"}
     if trained_on in OTHER_TRAINING:
         return {"verdict": None, "note": OTHER_TRAINING[trained_on]}
     return {"verdict": verdict_of(row["same_pairs_low"], row["same_pairs_high"])}

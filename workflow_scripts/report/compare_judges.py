@@ -24,6 +24,7 @@ from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts
 from workflow_scripts.report.make_table import read_all_scores
+from workflow_scripts.score.section import read_bias_check
 
 
 def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
@@ -33,6 +34,9 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     ]
     passes = passing_judges(job, layout)
     name = job.params.leading
+    # Its verdicts are those of the table, which needs the bias check.
+    bias_check = read_bias_check(layout, job.params.judges, job.params.max_bias)
+    passes[name] = passes[name] and bias_check.passes is not False
     first = JudgedBy(name, "clip", leading, job.params.anchors, passes=passes[name])
     judges = [first]
     for name, kind in job.params.further.items():

@@ -236,9 +236,9 @@ def _table(model: type[BaseModel]) -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 
 
-def _lines(sections: Sequence[ShownSection]) -> Iterator[str]:
-    """Yield the lines of sections: heading, text, and a table or a link to one with the same
-    keys.
+def _lines(sections: Sequence[ShownSection], earlier: Sequence[ShownSection] = ()) -> Iterator[str]:
+    """Yield the lines of sections: heading, text, and a table or a link to one with the same keys,
+    which may be an ``earlier`` one.
     """
     referring: list[str] = []
     for shown in sections:
@@ -249,7 +249,7 @@ def _lines(sections: Sequence[ShownSection]) -> Iterator[str]:
         yield f"\n{'#' * shown.level} {title}\n"
         if shown.model.__doc__:
             yield " ".join(shown.model.__doc__.split()) + "\n"
-        wider = _wider(shown, sections)
+        wider = _wider(shown, [*sections, *earlier])
         if wider:
             referring.append(shown.name)
             yield _reference(shown, wider)
@@ -259,7 +259,8 @@ def _lines(sections: Sequence[ShownSection]) -> Iterator[str]:
 
 def page_text() -> str:
     """Return docs/config.md."""
-    lines = [REFERENCE_HEAD.rstrip(), *_lines([*_sections("", Config, 2)])]
+    config_sections = [*_sections("", Config, 2)]
+    lines = [REFERENCE_HEAD.rstrip(), *_lines(config_sections)]
     for title, key, package in (
         ("Kinds of judges", "judges", JUDGE_KINDS),
         ("Kinds of generators", "generate.generators", GENERATOR_KINDS),
@@ -271,7 +272,7 @@ def page_text() -> str:
             settings = plugins.load(package, kind).Settings
             # Many kinds have no settings of their own.
             if settings.model_fields:
-                lines += _lines([*_sections(kind, settings, 3)])
+                lines += _lines([*_sections(kind, settings, 3)], config_sections)
     return "\n".join(lines) + "\n"
 
 
