@@ -49,9 +49,11 @@ if plan.generators:
             "../workflow_scripts/score/score_images.py"
 
     rule choose_texts:
-        """Ask a further judge to choose each prompt's adjective, for all generators' images."""
+        """Ask a further judge to choose each prompt's adjective, and the prompt, for all images."""
         input:
-            **plan.inputs("images", "files", "prompts", "variants"),
+            **plan.inputs(
+                "captions", "images", "files", "splits", "swapped", "prompts", "variants"
+            ),
             manifests=plan.manifests(plan.generators),
             generated=plan.made_images(plan.generators),
             members=plan.judge.member_folders,
@@ -70,6 +72,7 @@ if plan.generators:
             **plan.model_resources(plan.config.judge.device, 8000, minutes=plan.score.minutes),
         params:
             **plan.score.encoding_params,
+            **plan.seen_params,
             code=code("score.choose_texts"),
             kind=plan.judge.kind,
             kind_code=plan.judge.kind_code,
@@ -84,7 +87,7 @@ if plan.generators:
     rule list_options:
         """Write what a judge of kind table is asked, for another tool."""
         input:
-            **plan.inputs("images", "prompts", "variants"),
+            **plan.inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
             manifests=plan.manifests(plan.generators),
             generated=plan.made_images(plan.generators),
         output:
@@ -96,6 +99,7 @@ if plan.generators:
         conda:
             "../envs/base.yaml"
         params:
+            **plan.seen_params,
             code=code("score.list_options"),
             splits_by_generator=plan.score.served_splits,
             results=plan.results_param,

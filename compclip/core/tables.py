@@ -342,7 +342,8 @@ SCORES = schema(
 
 # What a further judge chooses for each generated image; member: one of its trained models, or the
 # judge itself. answered: whether there is a usable answer, else the image counts as wrong.
-# adjectives, adjective_first, adjective_chosen: as of SCORES.
+# adjectives, adjective_first, adjective_chosen: as of SCORES. prompt_first: the chance that it
+# chooses the prompt among captions of images of other classes.
 TEXT_CHOICES = schema(
     unique=["member", "generator", "split", "image_id", "caption_id", "draw"],
     member=text(),
@@ -357,6 +358,23 @@ TEXT_CHOICES = schema(
     adjective_first=Column("float64", nullable=True, low=0, high=1),
     adjective_chosen=text(nullable=True),
     answered=Column("bool"),
+    prompt_first=Column("float64", nullable=True, low=0, high=1),
+)
+
+# A judge's choices of the right text of real images, an item for each text and kind of wrong texts
+# (``judge.certify``). text_only: without the image, missing without a usable answer there.
+CERTIFICATE_ITEMS = schema(
+    unique=["member", "item"],
+    member=text(),
+    item=text(),
+    kind=text(),
+    image=text(),
+    chance=_FRACTION,
+    right_first=_FRACTION,
+    right_last=_FRACTION,
+    accuracy=_FRACTION,
+    text_only=Column("float64", nullable=True, low=0, high=1),
+    unanswered=Column("bool"),
 )
 
 # A row for each measurement of train against a split. texts: all captions of its images, or only

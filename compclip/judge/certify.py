@@ -36,6 +36,10 @@ from compclip.stats.paired import holm, mcnemar
 # Least lower end of the chance-corrected accuracy on adjectives with which a judge gives verdicts:
 # chosen on half of the judges of docs/judges.md, and tried on the others.
 LEAST_ADJECTIVES = 0.52
+# Items of each kind in a run: enough for intervals of about 3 points, few enough to pay for.
+ITEMS = 300
+# Right texts of an item of each kind together: a synonym has two.
+RIGHT_TEXTS = 5
 # An image that shows nothing.
 GRAY = (128, 128, 128)
 GRAY_SIZE = (224, 224)
@@ -253,7 +257,7 @@ def passes(certificate: Certificate, threshold: float = LEAST_ADJECTIVES) -> boo
     return gain is not None and gain.low is not None and gain.low > 0
 
 
-def compare_certificates(results_by_judge: Mapping[str, Certificate]) -> pd.DataFrame:
+def compare_certificates(items_by_judge: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Compare judges on the same items, by kind.
 
     An item is right for McNemar's test if its accuracy is above 1/2: a judge that chooses by place
@@ -261,7 +265,8 @@ def compare_certificates(results_by_judge: Mapping[str, Certificate]) -> pd.Data
     interval takes images.
 
     Args:
-        results_by_judge: at least two certificates of one table and seed.
+        items_by_judge: ``Certificate.items`` of at least two judges. Of several members, their
+            accuracies are averaged.
 
     Returns:
         A row for each kind and two judges ``a`` and ``b``: ``difference`` of accuracies, a minus b,
@@ -269,17 +274,24 @@ def compare_certificates(results_by_judge: Mapping[str, Certificate]) -> pd.Data
         ``n``; McNemar's exact ``p``, and ``p_holm``, the same by Holm's method over all rows.
 
     Raises:
-        UserError: fewer than two judges, or certificates of different tables or seeds.
+        UserError: fewer than two judges, or certificates of different items.
     """
-    names = list(results_by_judge)
-    require(len(names) > 1, "results_by_judge", "fewer than two judges", "give at least two")
-    tables = {(result.table_hash, result.seed) for result in results_by_judge.values()}
-    fault = "certificates of different tables or seeds"
-    require(len(tables) == 1, "results_by_judge", fault, "certify all judges on one table")
+    names = list(items_by_judge)
+    require(len(names) > 1, "items_by_judge", "fewer than two judges", "give at least two")
+    columns = {"kind": "first", "image": "first", "accuracy": "mean"}
+    means = {
+        name: items.groupby("item", sort=False).agg(columns)
+        for name, items in items_by_judge.items()
+    }
+    first = means[names[0]]
+    fault = "certificates of different items"
+    for name in names[1:]:
+        is_same = first.index.equals(means[name].index)
+        require(is_same, name, fault, "certify all judges on one table")
     rows = []
-    for kind in results_by_judge[names[0]].kinds:
+    for kind in dict.fromkeys(first["kind"]):
         for a, b in combinations(names, 2):
-            row = _compare(results_by_judge[a].items, results_by_judge[b].items, kind)
+            row = _compare(means[a], means[b], kind)
             rows.append({"kind": kind, "a": a, "b": b, **row})
     return pd.DataFrame(rows).assign(p_holm=holm([row["p"] for row in rows]))
 

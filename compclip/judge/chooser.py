@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from compclip.core.errors import require
 from compclip.core.settings import plugins
@@ -34,11 +34,14 @@ class JudgedImage:
         path: its file.
         id: names the choice, uniquely in a run; tables of answers are joined by it.
         box: of the object in the image (x, y, width, height, in pixels), which some judges crop to.
+        orders: the number of orders of its texts in which a judge that may prefer a place asks;
+            None: as its settings say.
     """
 
     path: Path
     id: str = ""
     box: tuple[float, float, float, float] | None = None
+    orders: int | None = None
 
     def read(self) -> Image.Image:
         """Return the image as people see it, in sRGB; raises UserError if it cannot be read."""
@@ -113,6 +116,20 @@ class Context:
     closing: ExitStack = field(default_factory=ExitStack)
 
 
+class Asked(NamedTuple):
+    """Numbers of choices that a judge is asked in a composition, at most.
+
+    Attributes:
+        adjectives: a prompt's adjective.
+        prompts: the prompt among captions of other images, in one order of the texts.
+        certificate: for its certificate, the order of the texts aside.
+    """
+
+    adjectives: int
+    prompts: int
+    certificate: int
+
+
 class Kind(plugins.Interface):
     """What a judge kind defines; ``Settings`` are those of an entry of ``judges``."""
 
@@ -123,7 +140,7 @@ class Kind(plugins.Interface):
     CERTIFIED: bool = True  # whether it can be asked for a certificate's texts
     # (settings, cache): of the user's files that it reads
     fingerprint: Callable[..., str] | None = None
-    # (settings, number of choices): the message of `make check`, such as calls, time and cost
+    # (settings, ``Asked``): the message of `make check`, such as calls, time and cost
     preview: Callable[..., str] | None = None
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from compclip.clip.config import ModelConfig
 from compclip.core.settings import plugins
 from compclip.core.settings.entries import PluginEntry
-from compclip.core.settings.section import Count, SeedNumber
+from compclip.core.settings.section import NAME, Count, SeedNumber
 from compclip.judge.chooser import JUDGE_KINDS, Kind
 from compclip.split.config import TrainOn
 
@@ -95,9 +95,17 @@ class SeedsOfTraining(Training):
         return self
 
 
+# The name of the leading judge in tables of several, unless the config gives it one.
+LEADING = "judge"
+
+
 class JudgeConfig(SeedsOfTraining):
     """The leading judge, a CLIP."""
 
+    # Not dumped: a label of a few tables is not a setting of a step.
+    name: str = Field(
+        LEADING, pattern=NAME, exclude=True, description="names it in tables of several judges"
+    )
     shared: bool = Field(
         True,
         description="true: one judge for all compositions, trained on images that none of them "

@@ -21,15 +21,19 @@ from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
 from compclip.report.composed import ANCHOR_NAMES, Anchors, Estimates, estimate_all, rows_of
 from compclip.report.rows import Row
 from compclip.report.scored import ENTRY, Scored
-from compclip.report.values import mean_columns, values_of
+from compclip.report.values import column_values, mean_columns
 from compclip.report.verdicts import OTHER_TRAINING
-from compclip.score.choose_texts import IMAGE_KEY
+from compclip.score.choose_texts import IMAGE_KEY, OF_ADJECTIVE, OF_PROMPT
+from compclip.score.prompt_following import CANDIDATES
 from compclip.stats.composed import verdict_of
+from compclip.stats.r_precision import expected_top1
 
 RESAMPLES = 1000  # of the images, for intervals of agreement
 LEVEL = 0.95
 # Columns of choices that the scores read, beside their key.
-CHOSEN = ["adjective_first", "adjective_chosen", "answered"]
+CHOSEN = [OF_ADJECTIVE, "adjective_chosen", "answered"]
+# The measures that are means of choices, by their columns.
+MEASURE_BY_COLUMN = {OF_ADJECTIVE: "adjective_accuracy", OF_PROMPT: "prompt_following"}
 # The columns of judges.csv after data set and composition.
 COLUMNS = [
     "judge",
@@ -97,13 +101,33 @@ def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
         score: of the leading judge.
         members: the choices of each member of the other judge, for all generators and splits.
     """
+    columns = [*CHOSEN, OF_PROMPT]
     by_judge = []
     for choices in members:
         is_scored = (choices["generator"] == score.generator) & (choices["split"] == score.split)
-        own_choices = choices.loc[is_scored, [*ENTRY, *CHOSEN]]
-        entries = score.entries.drop(columns=CHOSEN, errors="ignore")
+        own_choices = choices.loc[is_scored, [*ENTRY, *columns]]
+        entries = score.entries.drop(columns=columns, errors="ignore")
         by_judge.append(entries.merge(own_choices, on=ENTRY, how="left", validate="one_to_one"))
     return replace(score, entries=by_judge[0], by_judge=tuple(by_judge))
+
+
+def leading_judge(
+    judge: str, scores: Sequence[Scored], anchors: Anchors, passes: bool | None
+) -> JudgedBy:
+    """Return the scores of the leading judge, with its prompt following.
+
+    It ranks all captions, so this needs no draw: it is the chance that the own caption is first
+    among as many candidates.
+    """
+    with_prompt = []
+    for score in scores:
+        by_judge = []
+        for table in score.by_judge:
+            beaten = table["p_beaten"].to_numpy()
+            first = expected_top1(beaten, table["p_tied"].to_numpy(), CANDIDATES)
+            by_judge.append(table.assign(**{OF_PROMPT: first}))
+        with_prompt.append(replace(score, entries=by_judge[0], by_judge=tuple(by_judge)))
+    return JudgedBy(judge, "clip", with_prompt, anchors, passes=passes)
 
 
 def judged_by(
@@ -236,20 +260,23 @@ def recognized_pairs(judge: JudgedBy) -> list[str]:
 
 
 def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
-    """Yield each generator's adjective accuracy by split."""
+    """Yield each generator's adjective accuracy and prompt following by split."""
     for score in judge.scores:
-        values = values_of(score, "adjective_accuracy")
-        if not score.is_of_split or not len(values):
-            continue
-        columns = mean_columns(values)
-        if judge.members < 2:
-            columns |= {"new_pairs_low": None, "new_pairs_high": None}
-        row = {"generator": score.generator, "split": score.split, "measure": "adjective_accuracy"}
-        yield row | columns | {"n": len(values), "pairs": values.entries["pair"].nunique()}
+        for column, measure in MEASURE_BY_COLUMN.items():
+            if not score.is_of_split or column not in score.entries:
+                continue
+            values = column_values(score, column)
+            if not len(values):
+                continue
+            columns = mean_columns(values)
+            if judge.members < 2:
+                columns |= {"new_pairs_low": None, "new_pairs_high": None}
+            row = {"generator": score.generator, "split": score.split, "measure": measure}
+            yield row | columns | {"n": len(values), "pairs": values.entries["pair"].nunique()}
 
 
 def compare_judges(judges: Sequence[JudgedBy], training_data: Mapping[str, str]) -> pd.DataFrame:
-    """Return accuracies, and what is composed, by each judge: a row for each value."""
+    """Return accuracies, prompt following and what is composed by each judge, a row for each."""
     rows = []
     for judge in judges:
         head = {"judge": judge.judge, "kind": judge.kind, "members": judge.members}

@@ -1,6 +1,6 @@
 """What several judges say, for the page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,24 +11,31 @@ from compclip.plot.table_view import Line, TableCell
 from compclip.report.composed import ANCHOR_NAMES
 
 
-def judge_lines(table: pd.DataFrame) -> tuple[list[str], list[Line]]:
-    """Return the generators that are not anchors, and a line for each judge with what they compose.
+def judged_generators(table: pd.DataFrame) -> list[str]:
+    """Return the generators that are not anchors.
 
     Args:
         table: rows of ``judges.csv`` of one composition.
     """
     composed = table[(table["split"] == HELD_OUT) & (table["measure"] == "composes")]
     is_anchor = composed["verdict"].isin(ANCHOR_NAMES)
-    generators = list(dict.fromkeys(composed.loc[~is_anchor, "generator"]))
+    return list(dict.fromkeys(composed.loc[~is_anchor, "generator"]))
+
+
+def judge_lines(
+    table: pd.DataFrame, generators: Sequence[str], split: str, measure: str
+) -> list[Line]:
+    """Return a line for each judge with a measure of the generators, where a judge has it."""
+    of_measure = table[(table["split"] == split) & (table["measure"] == measure)]
     lines = []
     for judge in dict.fromkeys(table["judge"]):
-        own_rows = composed[composed["judge"] == judge].set_index("generator")
+        own_rows = of_measure[of_measure["judge"] == judge].set_index("generator")
         lines.append(Line(judge, [_cell(own_rows, name) for name in generators]))
-    return generators, lines
+    return lines
 
 
 def _cell(rows: pd.DataFrame, generator: str) -> TableCell | None:
-    """Return what a generator composes; None without an estimate."""
+    """Return a generator's value; None without an estimate."""
     if generator not in rows.index or pd.isna(rows.loc[generator, "value"]):
         return None
     row = rows.loc[generator]
@@ -71,6 +78,31 @@ def certificate_lines(certificates: Mapping[str, Mapping[str, Any]]) -> list[Lin
 
 # The columns of ``certificate_lines``.
 CERTIFICATE_COLUMNS = ["right, %", "chance, %", "without image, %", "first place, points", "items"]
+
+
+def comparison_lines(compared: Iterable[Mapping[str, Any]], leading: str) -> list[Line]:
+    """Return a line for each kind and each further judge: how it differs from the leading one.
+
+    Args:
+        compared: as ``judge.certify.compare_certificates`` returns them.
+    """
+    lines = []
+    for row in compared:
+        if row["a"] == leading:
+            difference = {"value": row["difference"], "low": row["low"], "high": row["high"]}
+            counts = TableCell(f"{row['only_a']} and {row['only_b']}")
+            cells = [_estimate(difference), counts, TableCell(p_value(row["p_holm"]))]
+            lines.append(Line(f"{row['b']}, {row['kind']}", cells))
+    return lines
+
+
+# The columns of ``comparison_lines``.
+COMPARISON_COLUMNS = ["leading judge minus this one, points", "only one is right, items", "p"]
+
+
+def p_value(p: float) -> str:
+    """Return a p value as text, to three decimals."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _estimate(estimate: Mapping[str, float | None] | None) -> TableCell | None:

@@ -56,7 +56,11 @@ def values_of(score: Scored, measure: str, *, with_image: bool = False) -> Value
     """Return the values of the entries that have the score; ``with_image``: only of entries with an
     image.
     """
-    column = MEASURES[measure].column
+    return column_values(score, MEASURES[measure].column, with_image=with_image)
+
+
+def column_values(score: Scored, column: str, *, with_image: bool = False) -> Values:
+    """Return the values of the entries that have one in a column."""
     # All judges have the same entries with a value: those with variants, or all.
     has_value = score.entries[column].notna().to_numpy()
     if with_image:

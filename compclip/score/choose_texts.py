@@ -1,7 +1,7 @@
-"""Ask a judge to choose each prompt's adjective for the images of generators."""
+"""Ask a judge to choose each prompt's adjective, and the prompt itself, for generators' images."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,22 +34,31 @@ from compclip.score.entries import ENTRY
 ASKED_AT_ONCE = 1024
 # The columns of entries that name an image in a run; a table without generators has one.
 IMAGE_KEY = ["generator", "split", *ENTRY]
+# What is asked of an image: its prompt among variants in one adjective, or among captions of other
+# images. These are also the columns of the answers.
+OF_ADJECTIVE = "adjective_first"
+OF_PROMPT = "prompt_first"
+# For each of these, the texts beside each prompt's own: split, image_id, caption_id, text, and
+# adjective for variants.
+Others = Mapping[str, pd.DataFrame]
 # Above this fraction of choices without a usable answer, the log warns, and verdicts say so first.
 MOST_UNANSWERED = 0.02
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a judge is asked of an image: among texts that differ in one adjective.
+    """What a judge is asked of an image: among texts that differ in one adjective, or captions.
 
     Attributes:
         row: the number of the entry.
-        texts: the prompt's text, then its variants.
+        column: what is asked, ``OF_ADJECTIVE`` or ``OF_PROMPT``.
+        texts: the prompt's text, then the others.
         adjectives: of the texts; None if the variants have none.
         order: (k,) the texts' order as the judge gets them, drawn by seed.
     """
 
     row: int
+    column: str
     image: JudgedImage
     texts: Sequence[str]
     adjectives: Sequence[str] | None
@@ -62,76 +71,99 @@ class Question:
 
 
 def choice_id(row: Mapping[str, Any]) -> str:
-    """Return the id of an entry's choice, unique in a composition."""
+    """Return the id of an entry's choice of an adjective, unique in a composition."""
     return "/".join(str(row[name]) for name in IMAGE_KEY)
 
 
-def make_questions(
-    entries: pd.DataFrame,
-    variants: pd.DataFrame,
-    find_item: Callable[[str], BoxedFile],
-    seed: int,
-) -> Iterator[Question]:
-    """Yield the question of each entry with an image whose prompt has variants.
+@dataclass(frozen=True)
+class Asker:
+    """Makes the questions of entries.
 
-    Args:
-        entries: columns of ``IMAGE_KEY``, pair, text and path, which is missing without an image.
-        variants: columns of ``tables.VARIANTS``.
+    Attributes:
         find_item: maps a path to a file and its box.
         seed: draws the order of the texts.
     """
-    numbered = entries.assign(row=range(len(entries))).dropna(subset="path")
-    for split, of_split in numbered.groupby("split", sort=False):
-        options = options_of(of_split, str(split), variants)
-        n = len(of_split)
-        ends = np.cumsum(np.bincount(options.entry, minlength=n))
-        for entry, row in enumerate(of_split.to_dict("records")):
-            first = ends[entry - 1] if entry else 0
-            # The prompt's row among texts and adjectives, then those of its variants.
-            rows = [entry, *range(n + first, n + ends[entry])]
-            if len(rows) == 1:
-                continue
-            texts = [options.texts[options.text_rows[row_number]] for row_number in rows]
-            adjectives = None
-            if options.adjectives is not None:
-                adjectives = [options.adjectives[row_number] for row_number in rows]
-            path, box = find_item(row["path"])
-            name = choice_id(row)
-            order = rng(seed, "options", name).permutation(len(texts))
-            yield Question(row["row"], JudgedImage(path, name, box), texts, adjectives, order)
+
+    find_item: Callable[[str], BoxedFile] = lambda path: (Path(path), None)
+    seed: int = 0
+
+    def questions(self, entries: pd.DataFrame, others: Others) -> Iterator[Question]:
+        """Yield the questions of each entry with an image and other texts.
+
+        Args:
+            entries: columns of ``IMAGE_KEY``, pair, text and path, which is missing without an
+                image.
+        """
+        for column, texts in others.items():
+            yield from self._questions(entries, texts, column)
+
+    def _questions(
+        self, entries: pd.DataFrame, others: pd.DataFrame, column: str
+    ) -> Iterator[Question]:
+        numbered = entries.assign(row=range(len(entries))).dropna(subset="path")
+        for split, of_split in numbered.groupby("split", sort=False):
+            options = options_of(of_split, str(split), others)
+            n = len(of_split)
+            ends = np.cumsum(np.bincount(options.entry, minlength=n))
+            for entry, row in enumerate(of_split.to_dict("records")):
+                first = ends[entry - 1] if entry else 0
+                # The prompt's row among texts and adjectives, then those of the others.
+                rows = [entry, *range(n + first, n + ends[entry])]
+                if len(rows) == 1:
+                    continue
+                texts = [options.texts[options.text_rows[row_number]] for row_number in rows]
+                adjectives = None
+                if options.adjectives is not None:
+                    adjectives = [options.adjectives[row_number] for row_number in rows]
+                image = self._image(row, column)
+                order = rng(self.seed, "options", image.id).permutation(len(texts))
+                yield Question(row["row"], column, image, texts, adjectives, order)
+
+    def _image(self, row: Mapping[str, Any], column: str) -> JudgedImage:
+        path, box = self.find_item(row["path"])
+        name = choice_id(row)
+        if column == OF_PROMPT:
+            # Asked once, because it is asked for each image, and answers may cost money.
+            return JudgedImage(path, f"{name}/prompt", box, orders=1)
+        return JudgedImage(path, name, box)
 
 
 def ask(chooser: Chooser, questions: Sequence[Question], entries: pd.DataFrame) -> pd.DataFrame:
     """Return the entries with what the judge chooses.
 
     Returns:
-        Columns of ``IMAGE_KEY``, pair, adjectives (the number of texts), adjective_first (the
-        chance of the prompt's own text; missing where there is no other), adjective_chosen, and
-        answered.
+        Columns of ``IMAGE_KEY``, pair, adjectives (the number of variants and the prompt),
+        adjective_first and prompt_first (the chance of the prompt's own text; missing where there
+        is no other), adjective_chosen, and answered (whether an adjective was chosen).
     """
     if hasattr(chooser, "prepare"):
         # Kinds check here what they will be asked, such as its number, before the first answer.
         images = [question.image for question in questions]
         chooser.prepare(images, [question.shown for question in questions])
     n = len(entries)
-    first = np.full(n, np.nan)
+    first = {column: np.full(n, np.nan) for column in (OF_ADJECTIVE, OF_PROMPT)}
     counts = np.ones(n, int)
     answered = np.ones(n, bool)
     chosen = np.full(n, None, object)
+    unanswered = []
     for question, chances in answers_of(chooser, questions):
         # Back to the order of the texts; the first is the prompt's own.
         of_texts = np.empty(len(chances))
         of_texts[question.order] = chances
-        first[question.row] = of_texts[0]
+        first[question.column][question.row] = of_texts[0]
+        if not chances.any():
+            unanswered.append(question.image.id)
+        if question.column == OF_PROMPT:
+            continue
         counts[question.row] = len(chances)
         answered[question.row] = chances.any()
         if question.adjectives is not None and chances.any():
             # The own text wins a tie, as in ``choices.ranked_first``.
             chosen[question.row] = question.adjectives[int(of_texts.argmax())]
-    log_unanswered(chooser, questions, answered)
+    log_unanswered(chooser, unanswered, len(questions))
     return entries[[*IMAGE_KEY, "pair"]].assign(
         adjectives=counts,
-        adjective_first=first,
+        **first,
         adjective_chosen=pd.Series(chosen, index=entries.index, dtype="str"),
         answered=answered,
     )
@@ -150,41 +182,37 @@ def answers_of(
             progress.add(len(block))
 
 
-def log_unanswered(chooser: Chooser, questions: Sequence[Question], answered: np.ndarray) -> None:
+def log_unanswered(chooser: Chooser, unanswered: Sequence[str], n_questions: int) -> None:
     """Log how many questions have no usable answer, and the first of them."""
-    lacking = [question.image.id for question in questions if not answered[question.row]]
-    if not lacking:
+    if not unanswered:
         return
     fault = "choices without a usable answer count as wrong, the first"
-    counts = (chooser.name, len(lacking), len(questions), fault, lacking[0])
-    write = log.warning if len(lacking) > MOST_UNANSWERED * len(questions) else log.info
+    counts = (chooser.name, len(unanswered), n_questions, fault, unanswered[0])
+    write = log.warning if len(unanswered) > MOST_UNANSWERED * n_questions else log.info
     write("%s: %d of %d %s %s", *counts)
 
 
-def with_failed(table: pd.DataFrame, entries: pd.DataFrame, variants: pd.DataFrame) -> pd.DataFrame:
-    """Return choices in which entries without an image are wrong, if their prompt has variants."""
+def count_others(entries: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+    """Return (n,): the number of other texts of each entry's prompt."""
     keys = ["split", *CAPTION_KEY]
-    n_variants = variants.groupby(keys).size().rename("variants").reset_index()
-    counted = entries[keys].merge(n_variants, on=keys, how="left")["variants"]
-    of_prompt = counted.fillna(0).to_numpy(int)
-    is_wrong = entries["path"].isna().to_numpy() & (of_prompt > 0)
-    first = table["adjective_first"].mask(is_wrong, 0.0)
-    return table.assign(
-        adjectives=np.where(is_wrong, of_prompt + 1, table["adjectives"]), adjective_first=first
-    )
+    counts = others.groupby(keys).size().rename("others").reset_index()
+    return entries[keys].merge(counts, on=keys, how="left")["others"].fillna(0).to_numpy(int)
 
 
 def choose_texts(
-    chooser: Chooser,
-    entries: pd.DataFrame,
-    variants: pd.DataFrame,
-    find_item: Callable[[str], BoxedFile] = lambda path: (Path(path), None),
-    seed: int = 0,
+    chooser: Chooser, entries: pd.DataFrame, others: Others, asker: Asker
 ) -> pd.DataFrame:
     """Do the same as ``choose`` without its checks, for the entries of a run."""
-    questions = list(make_questions(entries, variants, find_item, seed))
-    table = ask(chooser, questions, entries)
-    return with_failed(table, entries, variants)
+    table = ask(chooser, list(asker.questions(entries, others)), entries)
+    # Entries without an image are wrong, if their prompt has other texts.
+    is_failed = entries["path"].isna().to_numpy()
+    for column, texts in others.items():
+        n_others = count_others(entries, texts)
+        is_wrong = is_failed & (n_others > 0)
+        table[column] = table[column].mask(is_wrong, 0.0)
+        if column == OF_ADJECTIVE:
+            table["adjectives"] = np.where(is_wrong, n_others + 1, table["adjectives"])
+    return table
 
 
 def as_entries(entries: Any) -> pd.DataFrame:
@@ -242,7 +270,8 @@ def choose(
     """
     key_and_text = [*CAPTION_KEY, "text"]
     require_joined(entries[key_and_text], "entries", variants=variants)
-    return choose_texts(judge, entries, with_split(variants), seed=seed)
+    others = {OF_ADJECTIVE: with_split(variants)}
+    return choose_texts(judge, entries, others, Asker(seed=seed)).drop(columns=OF_PROMPT)
 
 
 @checked
@@ -262,14 +291,13 @@ def list_options(
     from compclip.core.artifacts.files import write_text
 
     require_joined(entries[[*CAPTION_KEY, "text"]], "entries", variants=variants)
-    complete = with_split(variants)
-    questions = make_questions(entries, complete, lambda path: (Path(path), None), seed)
-    lines = option_lines(questions)
+    others = {OF_ADJECTIVE: with_split(variants)}
+    lines = option_lines(Asker(seed=seed).questions(entries, others))
     write_text("\n".join(lines) + "\n", Path(file))
     return len(lines)
 
 
-def option_lines(questions: Iterator[Question]) -> list[str]:
+def option_lines(questions: Iterable[Question]) -> list[str]:
     """Return a line of JSON for each question."""
     lines = []
     for question in questions:

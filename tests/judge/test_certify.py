@@ -20,7 +20,7 @@ from scipy import stats
 
 from compclip.core.errors import UserError
 from compclip.judge.certificate_tables import check_certificate_table, read_certificate_table
-from compclip.judge.certify import Certificate, certify, compare_certificates, passes
+from compclip.judge.certify import certify, compare_certificates, passes
 from compclip.judge.chooser import JudgedImage, chances_of_scores
 from compclip.judge.make_certificate import make_certificate
 from compclip.split.make_variants import make_variants
@@ -326,11 +326,11 @@ def wrong_for_each(knows: Judge, modulus: int) -> Judge:
     return Judge(score)
 
 
-def certificates() -> dict[str, Certificate]:
+def certificates() -> dict[str, pd.DataFrame]:
     table = balanced_table()
     knows = oracle(table)
     moduli = {"good": 8, "fair": 2, "poor": 1}
-    return {name: certify(wrong_for_each(knows, n), table) for name, n in moduli.items()}
+    return {name: certify(wrong_for_each(knows, n), table).items for name, n in moduli.items()}
 
 
 def test_judges_are_compared_by_mcnemars_test() -> None:
@@ -352,13 +352,24 @@ def test_p_values_are_adjusted_over_kinds_and_judges() -> None:
     assert np.sort(table["p_holm"]) == pytest.approx(adjusted)
 
 
-def test_certificates_of_different_tables_are_not_compared() -> None:
+def test_members_of_a_judge_are_averaged() -> None:
+    items = certificates()
+    both = pd.concat([items["good"].assign(member="0"), items["poor"].assign(member="1")])
+    table = compare_certificates({"good": items["good"], "both": both})
+    row = table[table["kind"] == "adjective"].iloc[0]
+    # The second member has no item right, so the mean is half of the first one's.
+    assert row["difference"] == pytest.approx(
+        items["good"].query("kind == 'adjective'")["accuracy"].mean() / 2
+    )
+    assert row["only_b"] == 0
+
+
+def test_certificates_of_different_items_are_not_compared() -> None:
     table = balanced_table()
-    ours = certify(oracle(table), table)
-    others = (certify(oracle(table), table[:-1]), certify(oracle(table), table, seed=1))
-    for other in others:
-        with pytest.raises(UserError, match="different tables or seeds"):
-            compare_certificates({"a": ours, "b": other})
+    ours = certify(oracle(table), table).items
+    other = certify(oracle(table), table[:-1]).items
+    with pytest.raises(UserError, match="b: certificates of different items"):
+        compare_certificates({"a": ours, "b": other})
     with pytest.raises(UserError, match="fewer than two judges"):
         compare_certificates({"a": ours})
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from compclip.clip.vision import import_torchvision
 from compclip.core.errors import UserError
 from compclip.core.settings import plugins
-from compclip.judge.chooser import Context, JudgedImage, Scorer, check_chances, load_kind
+from compclip.judge.chooser import Asked, Context, JudgedImage, Scorer, check_chances, load_kind
 from compclip.judge.kinds import match as kind
 from tests.process_state import changes, process_state
 
@@ -365,7 +365,7 @@ def test_a_revision_is_downloaded(
 def test_a_judge_without_a_commit_is_noted_before_a_run(model: Path) -> None:
     notes = []
     for values in ({"model": "a/b"}, {"model": "a/b", "revision": "0" * 40}, {"model": str(model)}):
-        notes.append(kind.preview(kind.Settings.model_validate(values), 10))
+        notes.append(kind.preview(kind.Settings.model_validate(values), Asked(10, 0, 0)))
     assert notes == ["a/b: may change on the Hub; set revision to a commit", "", ""]
 
 

@@ -18,6 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from pydantic import ValidationError
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.core.settings import plugins
-from compclip.judge.chooser import Context, JudgedImage, check_chances, load_kind
+from compclip.judge.chooser import Asked, Context, JudgedImage, check_chances, load_kind
 from compclip.judge.kinds import served as kind
 from tests.loopback import Handler, serving
 
@@ -639,13 +640,23 @@ def test_the_preview_names_calls_time_and_cost() -> None:
         "limit": 12_000,
     }
     settings = kind.Settings.model_validate(values)
-    assert kind.preview(settings, 6000) == (
-        "a: at most 12,000 calls (6,000 choices in 2 orders), about 1.0 h if a call takes 3 s, "
-        "cost about 120.00"
+    assert kind.preview(settings, Asked(3000, 4000, 1000)) == (
+        "a: at most 12,000 calls (4,000 choices in 2 orders, 4,000 in one), about 1.0 h if a call "
+        "takes 3 s, cost about 120.00"
     )
-    assert kind.preview(settings, 6001).endswith(
+    assert kind.preview(settings, Asked(3000, 4001, 1000)).endswith(
         "; more than limit: 12,000, so the run would ask nothing"
     )
+
+
+def test_an_image_may_be_asked_in_one_order(tmp_path: Path) -> None:
+    with stub(first) as server:
+        (image,) = pictures(tmp_path / "images", 1)
+        once = replace(image, orders=1)
+        chooser = opened(server, tmp_path, orders=4, limit=5)
+        chooser.prepare([once, image], [TEXTS] * 2)
+        chooser.choose([once], [TEXTS])
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,12 @@ from scipy import stats
 import compclip
 from compclip.core.tables import HELD_OUT
 from compclip.report.judges import JudgedBy, agreement, compare_judges, scores_of_choices, tau
-from compclip.report.judges_view import agreement_view, judge_lines, verdict_lines
+from compclip.report.judges_view import (
+    agreement_view,
+    judge_lines,
+    judged_generators,
+    verdict_lines,
+)
 from compclip.stats.composed import verdict_of
 from tests.judge.drawn_world import NamedColors, Silent, world
 
@@ -105,8 +110,9 @@ def test_a_silent_judge_is_named_first_and_differs() -> None:
     assert silent.startswith("silent: 14.3 % of its choices have no usable answer; ")
     (pair,) = agreement_view(agreement(judges, table))
     assert pair["judges"] == ["a", "silent"]
-    generators, lines = judge_lines(table)
+    generators = judged_generators(table)
     assert generators == [*CHANCES]
+    lines = judge_lines(table, generators, HELD_OUT, "composes")
     assert [line.name for line in lines] == ["a", "silent"]
 
 

@@ -64,6 +64,14 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             {"judge": {"seeds": [0, 1], "epochs": 0}},
             ["judge: without training (epochs: 0) all judges are equal"],
         ),
+        (
+            {"judges": [{"name": "tool", "kind": "table", "file": "a.csv"}]},
+            ["judges: the first judge leads and needs embeddings, but is of kind 'table'"],
+        ),
+        (
+            {"judge": {}, "judges": [{"name": "judge", "kind": "table", "file": "a.csv"}]},
+            ["judges: judge 'judge': name in use"],
+        ),
         ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; did you mean judge_half?"]),
         (
             {"score": {"reference": "absent"}},
@@ -193,6 +201,22 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
     assert message.startswith("my.yaml: ") and "\n" not in message and len(message) < 500
     for part in parts:
         assert part in message, message
+
+
+def test_the_first_of_several_judges_leads() -> None:
+    wide = {"name": "wide", "kind": "clip", "model": "ViT-B-32", "pretrained": "openai"}
+    tool = {"name": "tool", "kind": "table", "file": "answers.csv"}
+    config = load_config({"judges": [wide, tool]})
+    assert (config.leading, config.judge.model) == ("wide", "ViT-B-32")
+    assert [judge.name for judge in config.judges] == ["tool"]
+    beside = load_config({"judge": {"model": "RN50"}, "judges": [wide, tool]})
+    assert (beside.leading, beside.judge.model) == ("judge", "RN50")
+    assert [judge.name for judge in beside.judges] == ["wide", "tool"]
+
+
+def test_a_judges_name_is_no_setting_of_a_step() -> None:
+    config = load_config({"judge": {"name": "wide"}})
+    assert "name" not in config.model_dump()["judge"]
 
 
 def test_a_renamed_key_is_not_advised_with_a_value_that_it_refuses() -> None:

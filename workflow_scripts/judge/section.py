@@ -3,12 +3,16 @@
 import pandas as pd
 
 from compclip.core.artifacts.files import read_json
+from compclip.core.tables import HELD_OUT
 from compclip.plot.page import PageSection
 from compclip.report.judges_view import (
     CERTIFICATE_COLUMNS,
+    COMPARISON_COLUMNS,
     agreement_view,
     certificate_lines,
+    comparison_lines,
     judge_lines,
+    judged_generators,
     recognized_lines,
     verdict_lines,
 )
@@ -22,17 +26,21 @@ def section(layout: Layout) -> PageSection:
     content_by_composition = read_json(layout.results / "judges.json")
     compositions = []
     for name, rows in table.groupby("composition", sort=False):
-        generators, lines = judge_lines(rows)
+        generators = judged_generators(rows)
+        leading = str(rows["judge"].iloc[0])
         content = content_by_composition[name]
         compositions.append(
             {
                 "name": name,
                 "generators": generators,
-                "lines": lines,
+                "lines": judge_lines(rows, generators, HELD_OUT, "composes"),
+                "following": judge_lines(rows, generators, "test_unseen", "prompt_following"),
                 "verdicts": verdict_lines(rows, MOST_UNANSWERED),
                 "agreements": agreement_view(content["agreement"]),
                 "certificates": certificate_lines(content["certificates"]),
                 "columns": CERTIFICATE_COLUMNS,
+                "comparisons": comparison_lines(content["compared"], leading),
+                "comparison_columns": COMPARISON_COLUMNS,
                 "recognized": recognized_lines(content["recognized"]),
             }
         )

@@ -1,5 +1,7 @@
 """Write what generators compose by each judge, and how far judges agree."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,12 +10,14 @@ from compclip.core.artifacts.files import read_json, write_json, write_text
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.settings.cli import show
-from compclip.core.tables import CAPTIONS, TEXT_CHOICES
+from compclip.core.tables import CAPTIONS, CERTIFICATE_ITEMS, TEXT_CHOICES
+from compclip.judge.certify import compare_certificates
 from compclip.report.judges import (
     JudgedBy,
     agreement,
     compare_judges,
     judged_by,
+    leading_judge,
     recognized_pairs,
 )
 from compclip.report.judges_view import verdict_lines
@@ -37,7 +41,7 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     # Its verdicts are those of the table, which needs the bias check.
     bias_check = read_bias_check(layout, job.params.judges, job.params.max_bias)
     passes[name] = passes[name] and bias_check.passes is not False
-    first = JudgedBy(name, "clip", leading, job.params.anchors, passes=passes[name])
+    first = leading_judge(name, leading, job.params.anchors, passes[name])
     judges = [first]
     for name, kind in job.params.further.items():
         choices = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
@@ -45,10 +49,23 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     return judges
 
 
+def files_of(files: Sequence[Path], layout: Layout) -> dict[str, Path]:
+    """Return the files of a composition by their judge."""
+    return {file.stem: file for file in files if file.parent.parent == layout.folder}
+
+
 def read_certificates(job: Job, layout: Layout) -> dict[str, Any]:
     """Return the certificates of a composition by judge and member."""
-    files = [file for file in job.input.certificates if file.parent.parent == layout.folder]
-    return {file.stem: read_json(file) for file in files}
+    files = files_of(job.input.certificates, layout)
+    return {judge: read_json(file) for judge, file in files.items()}
+
+
+def compared_certificates(job: Job, layout: Layout) -> list[dict[str, Any]]:
+    """Return how the certificates of each two judges of a composition differ."""
+    files = files_of(job.input.items, layout)
+    items = {judge: read_table(file, CERTIFICATE_ITEMS) for judge, file in files.items()}
+    # A table of answers has none.
+    return compare_certificates(items).to_dict("records") if len(items) > 1 else []
 
 
 def passing_judges(job: Job, layout: Layout) -> dict[str, bool]:
@@ -73,6 +90,7 @@ def main(job: Job) -> None:
             "agreement": agreement(judges, table),
             "recognized": {judge.judge: recognized_pairs(judge) for judge in judges},
             "certificates": read_certificates(job, layout),
+            "compared": compared_certificates(job, layout),
         }
         title = f"{layout.dataset}, {layout.composition}: verdicts by judge"
         show("\n".join([title, *verdict_lines(table, MOST_UNANSWERED)]))

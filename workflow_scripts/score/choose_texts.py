@@ -1,4 +1,4 @@
-"""Ask a further judge, each of its members, to choose each prompt's adjective."""
+"""Ask a further judge, each of its members, to choose each prompt's adjective, and the prompt."""
 
 import pandas as pd
 
@@ -12,11 +12,11 @@ from workflow_scripts.score.chosen_entries import read_entries
 
 
 def main(job: Job) -> None:
-    entries, variants, find_item = read_entries(job)
+    entries, others, asker = read_entries(job)
     tables = []
     for member, chooser in open_members(job):
         log.info("judge %s, %d images", member, len(entries))
-        table = choose_texts(chooser, entries, variants, find_item, job.params.seed)
+        table = choose_texts(chooser, entries, others, asker)
         tables.append(table.assign(member=member, judge_hash=chooser.hash))
     choices = pd.concat(tables, ignore_index=True)
     write_table(choices[[*TEXT_CHOICES.columns]], job.output.choices, TEXT_CHOICES)

@@ -1,14 +1,14 @@
 """Write what a judge of kind ``table`` is asked, a line of JSON for each choice."""
 
 from compclip.core.artifacts.files import write_text
-from compclip.score.choose_texts import make_questions, option_lines
+from compclip.score.choose_texts import option_lines
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.score.chosen_entries import read_entries
 
 
 def main(job: Job) -> None:
-    entries, variants, find_item = read_entries(job)
-    lines = option_lines(make_questions(entries, variants, find_item, job.params.seed))
+    entries, others, asker = read_entries(job)
+    lines = option_lines(asker.questions(entries, others))
     write_text("\n".join(lines) + "\n", job.output.options)
 
 

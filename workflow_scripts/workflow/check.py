@@ -45,6 +45,8 @@ from compclip.core.tables import PROMPT_KEY, PROMPTS, VARIANTS, are_among
 from compclip.dataset.download import FileLocation
 from compclip.generate.config import Generator
 from compclip.generate.generator import load_kind
+from compclip.judge.chooser import Asked
+from compclip.judge.chooser import Kind as JudgeKind
 from compclip.judge.chooser import load_kind as load_judge_kind
 from compclip.judge.config import Training
 from compclip.text.lexicon import load_lexicon, require_distinct
@@ -434,26 +436,33 @@ def _check_judges(config: Config, findings: Findings) -> None:
                 findings.error(key, f"{fault}; {remedy}")
             if kind.preview is not None:
                 with findings.errors_of(key):
-                    message = kind.preview(settings, _count_choices(config, composition))
+                    message = kind.preview(settings, _count_choices(config, composition, kind))
                     findings.notes.append(f"{key}: {composition}: {message}")
 
 
-def _count_choices(config: Config, composition: str) -> int:
-    """Return the number of choices of a composition that a judge is asked, as far as an earlier
-    run has listed prompts; 0 if there are none.
+def _count_choices(config: Config, composition: str, judge: JudgeKind) -> Asked:
+    """Return the numbers of choices of a composition that a judge is asked, as far as an earlier
+    run has listed prompts.
     """
     from compclip.core.artifacts.parquet import read_table
+    from compclip.judge.certify import ITEMS, RIGHT_TEXTS
 
     folder = config.data_folder / composition
     files = [folder / "prompts.parquet", folder / "variants.parquet"]
     if not all(file.is_file() for file in files):
-        return 0
+        return Asked(0, 0, 0)
     prompts = read_table(files[0], PROMPTS)
     variants = read_table(files[1], VARIANTS)
     has_variants = are_among(prompts, variants, PROMPT_KEY)
-    counts = prompts[has_variants].groupby("split").size()
     kinds = [load_kind(generator.kind) for generator in config.generate.generators]
-    return sum(int(counts.get(split, 0)) for kind in kinds for split in kind.SPLITS)
+    counts = []
+    for rows in (prompts[has_variants], prompts):
+        by_split = rows.groupby("split").size()
+        counts.append(sum(int(by_split.get(split, 0)) for kind in kinds for split in kind.SPLITS))
+    adjectives, all_prompts = counts
+    # Of each right text, with and without its image.
+    certificate = 2 * ITEMS * RIGHT_TEXTS if judge.CERTIFIED else 0
+    return Asked(adjectives, all_prompts, certificate)
 
 
 def _preview_images(config: Config, generator: Generator, key: str, findings: Findings) -> None:

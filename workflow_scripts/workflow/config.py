@@ -85,10 +85,6 @@ REMOVED = {
 }
 
 
-# The name of the leading judge in tables of several.
-LEADING = "judge"
-
-
 class SeedsConfig(Section):
     """Seeds of parts of a run, to repeat it with a single random choice changed; null: `seed`."""
 
@@ -132,8 +128,8 @@ class Config(Section):
     judge: JudgeConfig = Field(default_factory=lambda: JudgeConfig.model_validate({}))
     judges: list[FurtherJudge] = Field(
         default_factory=list,
-        description="judges of the same images beside the leading one, each {name, kind, ...} "
-        "(docs/judges.md)",
+        description="judges of the same images, each {name, kind, ...} (docs/judges.md); the first "
+        "leads, unless `judge` does",
     )
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)
@@ -151,7 +147,7 @@ class Config(Section):
     @property
     def leading(self) -> str:
         """The name of the leading judge in tables of several."""
-        return LEADING
+        return self.judge.name
 
     def seeds_of(self, judge: SeedsOfTraining) -> list[int]:
         """Return the seeds of a judge's members."""
@@ -221,11 +217,36 @@ class Config(Section):
             )
         return version
 
+    @model_validator(mode="before")
+    @classmethod
+    def _first_judge_leads(cls, values: Any) -> Any:
+        """Take the first of ``judges`` for the leading one, unless ``judge`` is given."""
+        if not isinstance(values, dict) or "judge" in values:
+            return values
+        judges = values.get("judges")
+        # The model reports what is not a list of judges.
+        if not isinstance(judges, list) or not judges or not isinstance(judges[0], dict | str):
+            return values
+        first, *further = judges
+        if isinstance(first, str):
+            first = {"name": first}
+        leading = {key: value for key, value in first.items() if key != "kind"}
+        kind = first.get("kind", first.get("name"))
+        if kind != "clip":
+            raise ValueError(
+                f"judges: the first judge leads and needs embeddings, but is of kind {kind!r}; put "
+                "one of kind clip first, or give judge"
+            )
+        return values | {"judge": leading, "judges": further}
+
     @field_validator("judges")
     @classmethod
-    def _distinct(cls, judges: list[FurtherJudge]) -> list[FurtherJudge]:
+    def _distinct(cls, judges: list[FurtherJudge], info: ValidationInfo) -> list[FurtherJudge]:
         names = [judge.name for judge in judges]
-        repeated = [name for name in names if names.count(name) > 1 or name == LEADING]
+        # Absent if ``judge`` itself is faulty.
+        if "judge" in info.data:
+            names.append(info.data["judge"].name)
+        repeated = [name for name in names if names.count(name) > 1]
         if repeated:
             raise ValueError(f"judge {repeated[0]!r}: name in use; give each another name")
         return judges
@@ -483,8 +504,9 @@ def _describe_fault(fault: ErrorDetails) -> str:
     # The message may have it already.
     if value in message:
         return f"{key}: {message}"
-    # A section does not help to find the fault, and that of a judge may have a password.
-    if isinstance(fault["input"], dict):
+    # Sections do not help to find the fault, and that of a judge may have a password.
+    content = fault["input"] if isinstance(fault["input"], list) else [fault["input"]]
+    if any(isinstance(part, dict) for part in content):
         return f"{key}: {message}"
     if len(value) > MAX_SHOWN:
         value = f"{value[:MAX_SHOWN]} …"

@@ -294,8 +294,12 @@ class ScorePlan:
         # The bias check of each judge for a composition, and for all of them.
         names = [f"bias/{judge}.json" for judge in run.judges]
         # What judges choose on right and wrong texts, and on the run's prompts.
+        certified = judge.certified if run.further_judges else []
         self.certificates = run.of_compositions(
-            *(f"certificates/{name}.json" for name in judge.certified if run.further_judges)
+            *(f"certificates/{name}.json" for name in certified)
+        )
+        self.certificate_items = run.of_compositions(
+            *(f"certificates/{name}.parquet" for name in certified)
         )
         self.choices = run.of_compositions(
             *(f"choices/{name}.parquet" for name in run.further_judges)

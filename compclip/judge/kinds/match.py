@@ -21,7 +21,7 @@ from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.reading.model_folders import model_folder
 from compclip.core.settings.section import Count, Section
-from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_scores
+from compclip.judge.chooser import Asked, Chooser, Context, JudgedImage, chances_of_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,7 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
-def preview(settings: Settings, n_choices: int) -> str:
+def preview(settings: Settings, asked: Asked) -> str:
     """Return a note if the Hub may change the judge, else ""."""
     if settings.revision or Path(settings.model).is_dir():
         return ""

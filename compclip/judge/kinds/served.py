@@ -33,7 +33,7 @@ from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.seeds import rng
 from compclip.core.settings.section import Count, Section
-from compclip.judge.chooser import Chooser, Context, JudgedImage
+from compclip.judge.chooser import Asked, Chooser, Context, JudgedImage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -324,7 +324,8 @@ class ServedChooser:
 
     def prepare(self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]) -> None:
         """Log the number of calls; UserError, before the first one, if it is above the limit."""
-        calls = sum(min(self.settings.orders, len(texts)) for texts in options)
+        choices = zip(images, options, strict=True)
+        calls = sum(min(self._n_orders(image), len(texts)) for image, texts in choices)
         log.info("%s: %d choices, at most %d calls", self.name, len(images), calls)
         fault = f"{calls} calls, more than limit: {self.settings.limit}"
         remedy = "raise limit, or judge fewer images"
@@ -358,10 +359,13 @@ class ServedChooser:
             log.warning(text, self.name, faults.total(), n_answers, listed, first)
         return chances
 
+    def _n_orders(self, image: JudgedImage) -> int:
+        return image.orders or self.settings.orders
+
     def _calls(self, image: JudgedImage, texts: Sequence[str]) -> list[Call]:
         digest = sha256(image.path)
         calls = []
-        for ordered in text_orders(texts, self.settings.orders, self.seed, digest):
+        for ordered in text_orders(texts, self._n_orders(image), self.seed, digest):
             name = key(self.question, digest, *ordered)
             calls.append(Call(name, image, digest, ordered))
         return calls
@@ -401,13 +405,15 @@ class ServedChooser:
             cache.put([(call.key, answer.encode())])
 
 
-def preview(settings: Settings, n_choices: int) -> str:
+def preview(settings: Settings, asked: Asked) -> str:
     """Return the calls of a run, their time and their cost."""
-    calls = n_choices * settings.orders
+    in_orders = asked.adjectives + asked.certificate
+    calls = in_orders * settings.orders + asked.prompts
     hours = calls * SECONDS_PER_CALL / settings.workers / 3600
     text = (
-        f"{settings.model}: at most {calls:,} calls ({n_choices:,} choices in {settings.orders} "
-        f"orders), about {hours:.1f} h if a call takes {SECONDS_PER_CALL} s"
+        f"{settings.model}: at most {calls:,} calls ({in_orders:,} choices in {settings.orders} "
+        f"orders, {asked.prompts:,} in one), about {hours:.1f} h if a call takes "
+        f"{SECONDS_PER_CALL} s"
     )
     if settings.price is not None:
         text += f", cost about {calls * settings.price:,.2f}"
