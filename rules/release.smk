@@ -14,6 +14,8 @@ if plan.config.scored:
             judges=plan.judge.folders,
             bias_checks=plan.score.bias_checks,
             scores=plan.score.scores,
+            choices=plan.score.choices,
+            certificates=plan.score.certificates,
             templates=page_templates("release"),
         output:
             release=directory("<results>/release"),
@@ -34,6 +36,8 @@ if plan.config.scored:
             release=section(plan.config.release),
             scoring=plan.score.section,
             controls=plan.generate.controls,
+            further=plan.report.further_kinds,
+            leading=plan.config.leading,
             prompts=plan.config.split.prompts,
             seed=plan.config.seed,
         script:

@@ -110,7 +110,9 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
         line["generators"] = composition.generators
         line["judges"] = composition.judges
         lines.append(line)
+    choices = folder.glob("*/choices/*.parquet")
     context = {
+        "recorded": sorted({file.stem for file in choices}),
         "front": front_matter(config, contents),
         "config": config,
         "about": contents,

@@ -5,17 +5,38 @@
 import shutil
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from compclip.core.artifacts.files import atomic_folder, write_json, write_text
+from compclip.core.artifacts.parquet import write_table
 from compclip.core.identity.digests import digests
 from compclip.core.log import log
+from compclip.core.tables import TEXT_CHOICES
 from compclip.release.card import croissant, data_card
 from compclip.release.check import RELEASE_FILE
 from compclip.release.config import ReleaseConfig
 from compclip.release.file_models import Contents
+from compclip.release.recorded import FIGURES
+from compclip.report.make_table import as_csv
 from compclip.score.choices import Adjustment
+
+
+@dataclass(frozen=True)
+class RecordedJudges:
+    """What judges that are not in a release said of a composition's control generators.
+
+    Attributes:
+        choices: their answers, by judge (``tables.TEXT_CHOICES``).
+        figures: of all judges, as ``compare_judges`` returns them.
+    """
+
+    choices: Mapping[str, pd.DataFrame]
+    figures: pd.DataFrame
+
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes
 
@@ -27,6 +48,7 @@ def make_release(
     files: Mapping[str, Path],
     adjustments: Mapping[str, Adjustment | None],
     images: Mapping[str, Path],
+    recorded: Mapping[str, RecordedJudges],
 ) -> None:
     """Write a release.
 
@@ -36,6 +58,7 @@ def make_release(
         files: files to copy, by path in the release.
         adjustments: by path in the release.
         images: real images by path in ``images.parquet``; if empty, there is no archive.
+        recorded: what other judges answered, by composition; empty without any.
     """
     with atomic_folder(to) as folder:
         # Copies, since a release with links is refused (``check.files_in``).
@@ -44,6 +67,8 @@ def make_release(
             shutil.copyfile(source, folder / name)
         for name, adjustment in adjustments.items():
             write_json(adjustment and adjustment_file(adjustment), folder / name)
+        for composition, judges in recorded.items():
+            write_recorded(folder / composition, judges)
         if images:
             write_archive(folder / "images.zip", images)
         write_text(data_card(config, contents, folder), folder / "README.md")
@@ -54,6 +79,14 @@ def make_release(
         sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     version = f"{contents.name} {contents.version}"
     log.info("%s: %d files, %.1f MB", version, len(complete.files) + 1, sum(sizes) / 1e6)
+
+
+def write_recorded(folder: Path, judges: RecordedJudges) -> None:
+    """Write the answers of other judges, and the figures of all."""
+    (folder / "choices").mkdir()
+    for name, choices in judges.choices.items():
+        write_table(choices, folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
+    write_text(as_csv(judges.figures), folder / FIGURES)
 
 
 def adjustment_file(adjustment: Adjustment) -> dict[str, Any]:

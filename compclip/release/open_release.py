@@ -8,7 +8,9 @@ generator:
 - ``C/prompts.parquet`` (and ``.jsonl``), ``C/variants.parquet``, ``C/swapped.parquet``,
   ``C/splits.parquet``, ``C/ranking.parquet``, ``C/heldout.json``, ``C/variants.json``,
   ``C/divergence.parquet``, ``C/audit.json``;
-- ``C/bias/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
+- ``C/bias/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``;
+- with other judges ``K``: ``C/choices/K.parquet``, ``C/certificates/K.json`` and
+  ``C/judges.csv`` (``release.recorded``).
 """
 
 import os

@@ -25,6 +25,7 @@ from compclip.core.settings.cli import Command
 from compclip.core.settings.section import CacheFolder
 from compclip.release.file_models import Name, Sha256, Strict, read_strictly
 from compclip.release.open_release import Release, ReleasedTables, open_release
+from compclip.release.recorded import recorded_note, unequal_recorded
 from compclip.release.submission import (
     MEASURED,
     MeasuredValues,
@@ -187,8 +188,11 @@ def set_faults(composition: ReleasedTables, scores: SubmittedScores) -> Iterator
 
 
 def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
-    """Yield each inconsistency of a submission's values and figures."""
+    """Yield each inconsistency of a submission's values and figures, and of what a release says of
+    other judges.
+    """
     for name, composition in release.parts.items():
+        yield from unequal_recorded(composition)
         for judge, scores in submission.compositions[name].judges.items():
             for fault in _inconsistent_scores(composition, judge, scores):
                 yield f"{name}, judge {judge}, {fault}"
@@ -376,6 +380,8 @@ def main(command: VerifySubmission) -> None:
         print(f"difference: {line}")
     if differences.lines:
         raise SystemExit(1)
+    for note in filter(None, map(recorded_note, release.parts.values())):
+        print(note)
     near_ties = differences.near_ties
     for tie in near_ties[:LISTED]:
         print(f"near tie: {tie}")

@@ -52,6 +52,7 @@ COLUMNS = [
     "verdict",
     "note",
 ]
+Passes = Mapping[str, bool]
 # Pairs on which judges differ most, of each two judges.
 MOST_PAIRS = 5
 
@@ -139,6 +140,34 @@ def judged_by(
     questions = choices[choices["adjective_first"].notna()]
     unanswered = float((~questions["answered"]).mean()) if len(questions) else 0.0
     return JudgedBy(judge, kind, scores, leading.anchors, unanswered, passes)
+
+
+def judges_of(
+    leading: JudgedBy, choices: Mapping[str, pd.DataFrame], kinds: Mapping[str, str], passes: Passes
+) -> list[JudgedBy]:
+    """Return the scores by the leading judge, then those by each further one.
+
+    Args:
+        choices: of each further judge, about what the leading one scored (``tables.TEXT_CHOICES``).
+        kinds: of each further judge.
+        passes: whether the certificate of each judge that has one says that it may judge.
+    """
+    further = []
+    for name, table in choices.items():
+        further.append(judged_by(name, kinds[name], leading, table, passes.get(name)))
+    return [leading, *further]
+
+
+def passing(certificates: Mapping[str, Mapping[str, Any]]) -> Passes:
+    """Return whether all members of each judge pass.
+
+    Args:
+        certificates: by judge and member, as ``judge.certify.describe`` returns them.
+    """
+    return {
+        name: all(certificate["passes"] for certificate in members.values())
+        for name, members in certificates.items()
+    }
 
 
 def scores_of_choices(choices: pd.DataFrame, matched: Collection[str] | None) -> list[Scored]:

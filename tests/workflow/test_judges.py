@@ -1,12 +1,17 @@
 """A run with several judges: a second CLIP, and another tool's answers to ``options.jsonl``."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
+from pandas.testing import assert_frame_equal
 
+from compclip.core.identity.digests import sha256
+from compclip.release.open_release import open_release
+from compclip.release.recorded import recorded_note, unequal_recorded
 from tests.project import Project
 
 pytestmark = pytest.mark.slow
@@ -85,6 +90,18 @@ def test_certificates_are_of_judges_that_can_be_asked(judged: Project) -> None:
     assert certificate["other-3"]["kinds"]["adjective"]["n"] > 0
 
 
+def test_a_clip_follows_prompts_as_its_exact_precision_of_ten_candidates_says(
+    judged: Project,
+) -> None:
+    table = pd.read_csv(judged.root / "results" / "judges.csv")
+    following = table[table["measure"] == "prompt_following"]
+    assert set(following["judge"]) == {"judge", "other", "tool"}
+    tool = following[following["judge"] == "tool"]
+    # The first of up to ten texts, in a drawn order.
+    assert tool["value"].between(0, 0.3).all()
+    assert (following["n"] > 0).all() and following["value"].between(0, 1).all()
+
+
 def test_the_page_shows_all_judges(judged: Project) -> None:
     page = (judged.root / "results" / "report.html").read_text()
     assert "Judges of different kinds are not averaged." in page
@@ -98,6 +115,52 @@ def test_scores_are_those_of_a_run_without_further_judges(
     for name in ("scores.parquet", "comparisons.csv", "pairs.csv", "table.md", "metrics.json"):
         expected = (first_run.root / "results" / name).read_bytes()
         assert (judged.root / "results" / name).read_bytes() == expected
+
+
+@pytest.fixture(scope="module")
+def released(judged: Project) -> Path:
+    judged.snakemake(with_judges(judged, OTHER, TOOL), "--", "results/release")
+    return judged.root / "results" / "release"
+
+
+def test_a_release_has_the_answers_of_all_judges(released: Path, judged: Project) -> None:
+    (part,) = open_release(released).parts.values()
+    assert list(unequal_recorded(part)) == []
+    note = "color: the figures of other, tool in judges.csv follow from recorded answers"
+    assert recorded_note(part).startswith(note)
+    # All generators of the small run are controls.
+    own = pd.read_csv(judged.root / "results" / "judges.csv")
+    figures = pd.read_csv(released / "color" / "judges.csv")
+    is_control = own["generator"].isin(figures["generator"])
+    columns = ["judge", "generator", "split", "measure", "value", "verdict"]
+    assert_frame_equal(
+        own.loc[is_control, columns].reset_index(drop=True),
+        figures.loc[figures["generator"].notna(), columns].reset_index(drop=True),
+    )
+
+
+def test_a_release_names_no_file_of_answers(released: Path) -> None:
+    for file in released.rglob("*"):
+        if file.is_file():
+            assert b"answers_color" not in file.read_bytes()
+
+
+def test_a_figure_that_does_not_follow_from_the_answers_is_named(
+    released: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(released, tmp_path / "release"))
+    file = folder / "color" / "judges.csv"
+    figures = pd.read_csv(file)
+    row = figures.index[figures["judge"] == "tool"][0]
+    figures.loc[row, "value"] += 0.1
+    file.write_text(figures.to_csv(index=False))
+    listing = json.loads((folder / "release.json").read_text())
+    listing["files"]["color/judges.csv"] = sha256(file)
+    (folder / "release.json").write_text(json.dumps(listing))
+    (part,) = open_release(folder).parts.values()
+    (fault,) = unequal_recorded(part)
+    assert fault.startswith("color: judges.csv: tool, ")
+    assert "follows from the answers" in fault
 
 
 def test_a_foreign_answer_is_named(judged: Project, tmp_path: Path) -> None:

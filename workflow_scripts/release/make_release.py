@@ -1,26 +1,32 @@
 """Write a release of a run: its artifacts, and the adjustment of each judge's similarities."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from compclip.clip.embed import items_of, open_embedder
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
-from compclip.core.tables import IMAGES
+from compclip.core.tables import CAPTIONS, IMAGES
 from compclip.release.config import ReleaseConfig
 from compclip.release.file_models import Contents, ReleasedComposition, ReleasedJudge
-from compclip.release.make_release import make_release
+from compclip.release.make_release import RecordedJudges, make_release
 from compclip.release.open_release import package_version
+from compclip.report.judges import compare_judges
 from compclip.score.adjust import choose_adjustment
 from compclip.score.choices import Adjustment
 from compclip.score.config import Scoring
 from compclip.score.score_images import embed_once
+from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_composition
+from workflow_scripts.report.compare_judges import read_choices, read_judges
 
 # The artifacts of a data set and of a composition that a release contains.
 OF_DATASET = ("captions.parquet", "images.parquet")
@@ -60,6 +66,10 @@ def files_of(layout: Layout, params: Any) -> dict[str, Path]:
     """Return the files of a composition by their path in the release."""
     composition = layout.composition
     files = {f"{composition}/{name}": layout.folder / name for name in OF_COMPOSITION}
+    if params.further:
+        # The leading judge's, too: without it, there are no verdicts.
+        for path in sorted((layout.folder / "certificates").glob("[!.]*.json")):
+            files[f"{composition}/certificates/{path.name}"] = path
     for judge in params.judges:
         bias = layout.folder / "bias" / f"{judge}.json"
         files[f"{composition}/bias/{judge}.json"] = bias
@@ -127,6 +137,15 @@ def contents_of(params: Any, compositions: Sequence[Layout], config: ReleaseConf
     )
 
 
+def recorded_judges(job: Job, layout: Layout, classes: pd.Series) -> RecordedJudges:
+    """Return what further judges said of the control generators of a composition."""
+    # The user's models are not part of the release.
+    params = SimpleNamespace(**vars(job.params) | {"generators": job.params.controls})
+    of_controls = replace(job, params=params)
+    figures = compare_judges(read_judges(of_controls, layout, classes), {})
+    return RecordedJudges(read_choices(layout, params), figures)
+
+
 def main(job: Job) -> None:
     params = job.params
     compositions = layouts(job)
@@ -144,8 +163,14 @@ def main(job: Job) -> None:
     if config.images:
         for path in read_table(data / "images.parquet", IMAGES)["path"].dropna():
             images[path] = compositions[0].results / path
+    recorded = {}
+    if params.further:
+        captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"])
+        classes = class_names(captions)
+        for layout in compositions:
+            recorded[layout.composition] = recorded_judges(job, layout, classes)
     contents = contents_of(params, compositions, config)
-    make_release(job.output.release, config, contents, files, adjustments, images)
+    make_release(job.output.release, config, contents, files, adjustments, images, recorded)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from compclip.report.judges import (
     JudgedBy,
     agreement,
     compare_judges,
-    judged_by,
+    judges_of,
     leading_judge,
+    passing,
     recognized_pairs,
 )
 from compclip.report.judges_view import verdict_lines
@@ -33,20 +34,26 @@ from workflow_scripts.score.section import read_bias_check
 
 def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     """Return the scores of a composition by the leading judge, and by each further one."""
-    leading = [
-        score for score in read_all_scores(layout, job.params, classes) if score.by_all_judges
-    ]
-    passes = passing_judges(job, layout)
-    name = job.params.leading
+    params = job.params
+    # The oracle is no judge of kind ``clip``.
+    params.oracle_generators = []
+    scores = [score for score in read_all_scores(layout, params, classes) if score.by_all_judges]
+    passes = passing(read_certificates(job, layout))
     # Its verdicts are those of the table, which needs the bias check.
-    bias_check = read_bias_check(layout, job.params.judges, job.params.max_bias)
-    passes[name] = passes[name] and bias_check.passes is not False
-    first = leading_judge(name, leading, job.params.anchors, passes[name])
-    judges = [first]
-    for name, kind in job.params.further.items():
-        choices = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
-        judges.append(judged_by(name, kind, first, choices, passes.get(name)))
-    return judges
+    bias_check = read_bias_check(layout, params.judges, params.max_bias)
+    may_judge = passes[params.leading] and bias_check.passes is not False
+    leading = leading_judge(params.leading, scores, params.anchors, may_judge)
+    return judges_of(leading, read_choices(layout, params), params.further, passes)
+
+
+def read_choices(layout: Layout, params: Any) -> dict[str, pd.DataFrame]:
+    """Return what each further judge chose for the generators of ``params``."""
+    choices = {}
+    for name in params.further:
+        table = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
+        is_listed = table["generator"].isin(params.generators)
+        choices[name] = table[is_listed].reset_index(drop=True)
+    return choices
 
 
 def files_of(files: Sequence[Path], layout: Layout) -> dict[str, Path]:
@@ -68,18 +75,8 @@ def compared_certificates(job: Job, layout: Layout) -> list[dict[str, Any]]:
     return compare_certificates(items).to_dict("records") if len(items) > 1 else []
 
 
-def passing_judges(job: Job, layout: Layout) -> dict[str, bool]:
-    """Return whether all members of each certified judge pass."""
-    return {
-        name: all(certificate["passes"] for certificate in members.values())
-        for name, members in read_certificates(job, layout).items()
-    }
-
-
 def main(job: Job) -> None:
     params = job.params
-    # The oracle is no judge of kind ``clip``.
-    params.oracle_generators = []
     classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
     tables = []
     agreements = {}

@@ -1,0 +1,95 @@
+"""Judges of a release that it does not have itself: their recorded answers, and what follows from
+them.
+
+A release has its CLIP judges, which score any model again. Of other judges, such as a served model
+or another tool, it has what they answered about the control generators (``C/choices/J.parquet``),
+their certificates (``C/certificates/J.json``) and the figures (``C/judges.csv``).
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from compclip.core.artifacts.files import read_json
+from compclip.core.artifacts.parquet import read_table
+from compclip.core.tables import TEXT_CHOICES
+from compclip.report.judges import compare_judges, judges_of, leading_judge, passing
+
+if TYPE_CHECKING:
+    from compclip.release.open_release import ReleasedTables
+
+FIGURES = "judges.csv"
+# The columns that name a figure.
+KEY = ["judge", "generator", "split", "measure"]
+NUMBERS = ["value", "same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high", "n"]
+TOLERANCE = 2e-6  # of numbers with six decimals
+
+
+def read_figures(composition: "ReleasedTables") -> pd.DataFrame | None:
+    """Return the figures by all judges; None for a release with one judge."""
+    file = composition.folder / FIGURES
+    if not file.is_file():
+        return None
+    # Only empty cells are missing values: a generator may be named NA.
+    return pd.read_csv(file, keep_default_na=False, na_values=[""])
+
+
+def compute_figures(composition: "ReleasedTables", figures: pd.DataFrame) -> pd.DataFrame:
+    """Return the figures that follow from the scores of the release and the recorded answers."""
+    kinds = dict(zip(figures["judge"], figures["kind"], strict=True))
+    names = list(kinds)
+    certificates = {}
+    for file in sorted((composition.folder / "certificates").glob("*.json")):
+        certificates[file.stem] = read_json(file)
+    passes = passing(certificates)
+    choices = {}
+    for name in names[1:]:
+        file = composition.folder / "choices" / f"{name}.parquet"
+        choices[name] = read_table(file, TEXT_CHOICES)
+    scores = [score for score in composition.controls if score.by_all_judges]
+    may_judge = passes[names[0]] and composition.bias_check.passes is not False
+    leading = leading_judge(names[0], scores, composition.contents.anchors, may_judge)
+    return compare_judges(judges_of(leading, choices, kinds, passes), {})
+
+
+def unequal_recorded(composition: "ReleasedTables") -> Iterator[str]:
+    """Yield a line for each figure by several judges that does not follow from their answers."""
+    figures = read_figures(composition)
+    if figures is None:
+        return
+    computed = compute_figures(composition, figures)
+    if len(figures) != len(computed):
+        yield f"{FIGURES}: {len(figures)} rows, {len(computed)} follow from the answers"
+        return
+    for told, expected in zip(_records(figures), _records(computed), strict=True):
+        location = ", ".join(str(expected[name]) for name in KEY if not pd.isna(expected[name]))
+        for name in (*KEY, *NUMBERS, "verdict"):
+            if not _equal(told[name], expected[name]):
+                fault = f"{name} is {told[name]!r}, {expected[name]!r} follows from the answers"
+                yield f"{composition.name}: {FIGURES}: {location}: {fault}"
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return table.astype(object).to_dict("records")
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if pd.isna(a) or pd.isna(b):
+        return bool(pd.isna(a) and pd.isna(b))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= TOLERANCE
+    return bool(a == b)
+
+
+def recorded_note(composition: "ReleasedTables") -> str:
+    """Return a line that says which figures rest on recorded answers; "" for one judge."""
+    figures = read_figures(composition)
+    if figures is None:
+        return ""
+    _, *further = dict.fromkeys(figures["judge"])
+    listed = ", ".join(further)
+    return (
+        f"{composition.name}: the figures of {listed} in {FIGURES} follow from recorded answers, "
+        "which were not asked again"
+    )
