@@ -19,6 +19,7 @@ COMMANDS = {
     "verify": ("release.verify", "verify a submission, with or without its images"),
     "leaderboard": ("release.leaderboard", "compare the submissions of a release on a page"),
     "aggregate": ("score.aggregate", "score a published pickle of predictions"),
+    "ratings": ("human.ratings", "correlate scores of images with ratings by people"),
     "divergence": ("divergence.measure", "measure how far two sets of samples diverge"),
     "divide": ("divergence.divide", "divide samples into train and test by divergence"),
     "nouns": ("pairs.draft_nouns", "draft a noun lexicon from captions"),

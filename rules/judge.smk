@@ -45,7 +45,7 @@ if plan.config.scored and plan.further_judges:
             members=plan.judge.member_folders,
         output:
             certificate="<dataset>/{composition}/certificates/{judge}.json",
-            items="<dataset>/{composition}/certificates/{judge}.parquet",
+            choices="<dataset>/{composition}/certificates/{judge}.parquet",
         log:
             "<logs>/judge/{composition}/certify.{judge}.log",
         benchmark:

@@ -66,7 +66,7 @@ rule compare_judges:
         scores=plan.score.scores,
         choices=plan.score.choices,
         certificates=plan.score.certificates,
-        items=plan.score.certificate_items,
+        certified=plan.score.certificate_items,
         bias_checks=plan.score.bias_checks,
         captions="<dataset>/captions.parquet",
         swapped=plan.of_compositions("swapped.parquet"),

@@ -2,8 +2,7 @@
 them.
 
 Layouts: images of five models with two ratings each and automatic scores (TIFA, Hu et al. 2023);
-ratings of the same images, a row for each worker, and prompts with their atoms (DSG, Cho et al.
-2024).
+ratings of the same images, a row for each worker (DSG, Cho et al. 2024).
 """
 
 from pathlib import Path
@@ -11,13 +10,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
 from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import UserError, require
-from compclip.core.log import log
 from compclip.core.reading.documents import decode, no_such, parse_json
-from compclip.core.reading.records import is_count, read_records
+from compclip.core.reading.records import first_rows, read_records
 from compclip.core.seeds import rng
+from compclip.core.settings.cli import Command
+from compclip.core.settings.section import Count, Seed
 from compclip.human.correlation import MIN_DEFINED
 from compclip.stats.agreement import agreement, kendall, resample_images
 
@@ -33,16 +35,27 @@ MODELS = {
     "sd1dot5": "stable_diffusion_v1_5",
     "sd2dot1": "stable_diffusion_v2_1",
 }
-ATOM_COLUMNS = {
-    "item_id": "prompt",
-    "text": "text",
-    "proposition_id": "atom",
-    "dependency": "depends_on",
-    "category_broad": "category",
-    "tuple": "tuple",
-    "question_natural_language": "question",
-}
 RESAMPLES = 2000
+
+
+class Ratings(Command):
+    """Correlate scores of images with their ratings by people, and measure how far raters agree.
+
+    Prints Spearman's and Kendall's correlation (tau-b) of each score with the mean rating of an
+    image, and Krippendorff's alpha of the ratings, with 95 % intervals over prompts.
+    """
+
+    ratings: CliPositionalArg[Path] = Field(
+        description="tifa_800_ratings_and_scores.json (TIFA), or tifa160_worker_annotations.csv "
+        "(DSG)"
+    )
+    scores: Path | None = Field(
+        None,
+        description="table with the image (<prompt>_<model>, as in the ratings) and a column for "
+        "each score; default: the scores beside TIFA's ratings",
+    )
+    resamples: Count = Field(RESAMPLES, ge=1, le=1_000_000, description="of the prompts")
+    seed: Seed
 
 
 def check_ratings(ratings: pd.DataFrame, location: object = "ratings") -> pd.DataFrame:
@@ -126,32 +139,19 @@ def read_worker_ratings(path: str | Path) -> pd.DataFrame:
     return check_ratings(table.rename(columns=names), path)
 
 
-def read_atoms(path: str | Path) -> pd.DataFrame:
-    """Read DSG's ``dsg_1k_annotations.csv``: the atoms of prompts, as questions.
-
-    Returns:
-        prompt, text, atom (its number in the prompt), depends_on (a tuple of the atoms without
-        which the question makes no sense), category, tuple, question.
-
-    Raises:
-        UserError: the file is missing, lacks a column, or a row is faulty.
-    """
-    table = _read_rows(path, list(ATOM_COLUMNS)).rename(columns=ATOM_COLUMNS)
-    _refuse(~is_count(table["atom"]), path, "the number of the atom is not a whole number")
-    _refuse(table.duplicated(["prompt", "atom"]), path, "duplicate atom of a prompt")
-    atoms = set(zip(table["prompt"], table["atom"], strict=True))
-    dependencies = []
-    n_unknown = 0
-    for prompt, cell in zip(table["prompt"], table["depends_on"].fillna("0"), strict=True):
-        # 0: it depends on no atom.
-        stated = [number.strip() for number in cell.split(",") if number.strip() != "0"]
-        existing = [number for number in stated if (prompt, number) in atoms]
-        n_unknown += len(stated) - len(existing)
-        dependencies.append(tuple(map(int, existing)))
-    if n_unknown:
-        # The release has a few, such as the word `right`.
-        log.warning("warning: %s: %d dependencies on no atom; ignored", path, n_unknown)
-    return table.astype({"atom": int}).assign(depends_on=dependencies)
+def read_scores(path: Path) -> pd.DataFrame:
+    """Return the image and the scores of each row of a user's table, as numbers."""
+    columns, _ = first_rows(path, 1)
+    table, faults = read_records(path, ["image"], columns)
+    require(not faults, path, "; ".join(faults[:1]), "correct the row")
+    scores = table.drop(columns=["image", "where"])
+    require(scores.shape[1], path, "no column of scores", "add one")
+    numbers = scores.apply(pd.to_numeric, errors="coerce")
+    for name in scores:
+        # An empty cell is an image without a score.
+        is_text = scores[name].notna() & numbers[name].isna()
+        _refuse(is_text, f"{path}: {name}", "expected a number")
+    return numbers.assign(image=table["image"])
 
 
 def _read_rows(path: str | Path, columns: list[str]) -> pd.DataFrame:
@@ -263,3 +263,20 @@ def worker_agreement(
     # There, tasks are what is rated, and images what is resampled.
     names = {"tasks": "images", "images": "prompts"}
     return {names.get(name, name): value for name, value in result.items()}
+
+
+def main(command: Ratings) -> None:
+    scores = None
+    if command.ratings.suffix == ".json":
+        ratings, scores = read_tifa_ratings(command.ratings)
+    else:
+        ratings = read_worker_ratings(command.ratings)
+    if command.scores is not None:
+        scores = read_scores(command.scores)
+    if scores is not None:
+        table = correlate_with_people(scores, ratings, command.resamples, command.seed)
+        print(table.to_string(index=False, float_format="%.3f"))
+    raters = worker_agreement(ratings, command.resamples, command.seed)
+    ends = f"[{raters['low']:.3f}, {raters['high']:.3f}]"
+    counts = f"{raters['images']} images of {raters['prompts']} prompts"
+    print(f"agreement of raters: alpha {raters['alpha']:.3f} {ends}, {counts}")

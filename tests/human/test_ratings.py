@@ -4,6 +4,8 @@ values.
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from compclip.core.errors import UserError
+from compclip.core.identity.code import ROOT
 from compclip.human.ratings import (
-    ATOM_COLUMNS,
     RATING_COLUMNS,
     check_ratings,
     correlate_with_people,
-    read_atoms,
+    read_scores,
     read_tifa_ratings,
     read_worker_ratings,
     spearman,
@@ -32,11 +34,6 @@ WORKERS = """data_type,model_type,item_id,source_id,worker_id,question,answer
 tifa160,mini-dalle,tifa160_0,coco_1,7,How consistent?,3
 tifa160,mini-dalle,tifa160_0,coco_1,8,How consistent?,5
 tifa160,sd1dot1,tifa160_0,coco_1,7,How consistent?,2
-"""
-ATOMS = """item_id,text,proposition_id,dependency,category_broad,tuple,question_natural_language
-a,a red cube,1,0,entity,entity - whole (cube),Is there a cube?
-a,a red cube,2,1,attribute,"attribute - color (cube, red)",Is the cube red?
-a,a red cube,3,"1, 2",attribute,"attribute - color (cube, red)",Is the red cube red?
 """
 
 
@@ -88,21 +85,6 @@ def test_ratings_by_worker_name_images_as_tifa_does(tmp_path: Path) -> None:
     assert ratings["worker"].tolist() == ["7", "8", "7"]
 
 
-def test_atoms_depend_on_atoms_of_their_prompt(tmp_path: Path) -> None:
-    path = tmp_path / "atoms.csv"
-    path.write_text(ATOMS)
-    atoms = read_atoms(path)
-    assert list(atoms) == list(ATOM_COLUMNS.values())
-    assert atoms["depends_on"].tolist() == [(), (1,), (1, 2)]
-
-
-def test_a_dependency_on_no_atom_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "atoms.csv"
-    path.write_text(ATOMS.replace('"1, 2"', '"1, cube"'))
-    assert read_atoms(path)["depends_on"].tolist() == [(), (1,), (1,)]
-    assert "1 dependencies on no atom" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("read", "text", "fault"),
     [
@@ -113,9 +95,6 @@ def test_a_dependency_on_no_atom_is_named(tmp_path: Path, caplog: pytest.LogCapt
         (read_worker_ratings, WORKERS.replace(",8,", ",7,"), "row 1: second rating"),
         (read_worker_ratings, WORKERS.split("\n")[0] + "\n", "no rows"),
         (read_worker_ratings, WORKERS + "tifa160,x\n", "line 5"),
-        (read_atoms, ATOMS.replace("dependency", "depends"), "no column 'dependency'"),
-        (read_atoms, ATOMS.replace("cube,2,1", "cube,1,1"), "row 1: duplicate atom"),
-        (read_atoms, ATOMS.replace("cube,2,1", "cube,two,1"), "row 1: the number of the atom"),
     ],
 )
 def test_a_faulty_file_is_one_line(tmp_path: Path, read: Any, text: str, fault: str) -> None:
@@ -270,3 +249,40 @@ def test_results_depend_on_the_seed_alone() -> None:
     pd.testing.assert_frame_equal(first, second)
     other = correlate_with_people(scores, ratings, 50, seed=4)
     assert other["value"].equals(first["value"]) and not other["low"].equals(first["low"])
+
+
+def printed(*arguments: str) -> str:
+    command = [sys.executable, "-m", "compclip", "ratings", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+
+
+def test_the_command_correlates_the_scores_beside_ratings_or_a_users(tmp_path: Path) -> None:
+    ratings = tifa(tmp_path)
+    lines = printed(str(ratings), "--resamples", "50").splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [
+        ["tifa_vilt", "spearman"],
+        ["tifa_vilt", "kendall"],
+    ]
+    assert lines[-1].startswith("agreement of raters: alpha ")
+    # The scores rise with the ratings.
+    assert " 1.000 " in lines[1]
+    images = list(json.loads(ratings.read_text()))
+    own = tmp_path / "own.csv"
+    pd.DataFrame({"image": images, "mine": [4, 3, 2, 1]}).to_csv(own, index=False)
+    lines = printed(str(ratings), "--scores", str(own), "--resamples", "50").splitlines()
+    assert lines[1].split()[:3] == ["mine", "spearman", "-1.000"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("image,mine\na,high\n", "mine: row 0: expected a number"),
+        ("image\na\n", "no column of scores"),
+        ("name,mine\na,1\n", "no column 'image'"),
+    ],
+)
+def test_a_faulty_table_of_scores_is_named(tmp_path: Path, content: str, fault: str) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(content)
+    with pytest.raises(UserError, match=fault):
+        read_scores(file)

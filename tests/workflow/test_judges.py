@@ -90,9 +90,7 @@ def test_certificates_are_of_judges_that_can_be_asked(judged: Project) -> None:
     assert certificate["other-3"]["kinds"]["adjective"]["n"] > 0
 
 
-def test_a_clip_follows_prompts_as_its_exact_precision_of_ten_candidates_says(
-    judged: Project,
-) -> None:
+def test_each_judge_is_asked_for_prompts(judged: Project) -> None:
     table = pd.read_csv(judged.root / "results" / "judges.csv")
     following = table[table["measure"] == "prompt_following"]
     assert set(following["judge"]) == {"judge", "other", "tool"}

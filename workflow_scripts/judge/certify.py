@@ -32,7 +32,7 @@ def main(job: Job) -> None:
         certificates[member] = describe(certificate)
         items.append(certificate.items.assign(member=member))
     all_items = pd.concat(items, ignore_index=True)[[*CERTIFICATE_ITEMS.columns]]
-    write_table(all_items, job.output.items, CERTIFICATE_ITEMS)
+    write_table(all_items, job.output.choices, CERTIFICATE_ITEMS)
     write_json(json_values(certificates), job.output.certificate)
 
 

@@ -69,7 +69,7 @@ def read_certificates(job: Job, layout: Layout) -> dict[str, Any]:
 
 def compared_certificates(job: Job, layout: Layout) -> list[dict[str, Any]]:
     """Return how the certificates of each two judges of a composition differ."""
-    files = files_of(job.input.items, layout)
+    files = files_of(job.input.certified, layout)
     items = {judge: read_table(file, CERTIFICATE_ITEMS) for judge, file in files.items()}
     # A table of answers has none.
     return compare_certificates(items).to_dict("records") if len(items) > 1 else []
