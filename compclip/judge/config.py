@@ -46,8 +46,8 @@ class Training(ModelConfig):
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: training images change a little in light, contrast, saturation, size, place "
-        "and noise, never in hue, so that judges recognize pairs in other styles",
+        description="mild: training images change a little in light, contrast, saturation, size, "
+        "place and noise, never in hue, so that judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="auto: a GPU if there is one"
