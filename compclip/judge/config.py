@@ -24,9 +24,7 @@ class Training(ModelConfig):
     train_on: TrainOn
     epochs: int = Field(10, ge=0, le=100_000, description="0: no training")
     batch: Count = Field(256, ge=2, description="images per step")
-    captions: Count = Field(
-        1, ge=1, description="captions of each image per step, over which CLIP's loss is averaged"
-    )
+    captions: Count = Field(1, ge=1, description="captions of each image per step")
     lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")
     weight_decay: float = Field(
         0.1, ge=0, le=100, description="of AdamW, except for norms, biases and the logit scale"
@@ -48,9 +46,8 @@ class Training(ModelConfig):
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: from a third of the steps on, training images change a little in light, "
-        "contrast, gamma, saturation, size, place and noise, never in hue, so that "
-        "judges recognize pairs in other styles",
+        description="mild: training images change a little in light, contrast, saturation, size, "
+        "place and noise, never in hue, so that judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="auto: a GPU if there is one"

@@ -180,7 +180,7 @@ class SplitConfig(Section):
     swaps: SwapRule = Field(
         "distinct",
         description="distinct: one adjective changes, to one that no other noun of the caption "
-        "has; published: several may change, also to the same one",
+        "has; published: several may change",
     )
     prompts: PromptRule
     draws: Count = Field(
