@@ -25,8 +25,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 from pydantic import Field
+from scipy import stats
 
 from compclip.clip.model import Judge, build, load_judge, save_judge
 from compclip.core.artifacts.files import write_text
@@ -44,6 +46,9 @@ from compclip.core.tables import (
     PAIRS,
     PROMPTS,
     RANKING,
+    SCORES,
+    SPLIT,
+    SWAPPED,
     VARIANTS,
 )
 from compclip.generate.generator import Context as DrawingContext
@@ -53,12 +58,24 @@ from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_sco
 from compclip.judge.kinds.clip import ClipChooser
 from compclip.judge.make_certificate import make_certificate, sample_items
 from compclip.judge.open_judge import open_judge
+from compclip.plot.drawing import GRAY, SERIES_COLORS, SERIES_MARKS, WIDTH, finish, save, style
 from compclip.report.judges import fraction_composed
-from compclip.score.choose_texts import choice_id, choose_texts
-from compclip.score.entries import judged_entries
+from compclip.score.choose_texts import (
+    OF_ADJECTIVE,
+    OF_PROMPT,
+    Asker,
+    choice_id,
+    choose_texts,
+)
+from compclip.score.entries import ENTRY, judged_entries
+from compclip.score.prompt_following import CANDIDATES, prompt_distractors
+from compclip.split.evaluation import evaluation_images
+from compclip.split.pools import Pools, class_names
+from compclip.stats.r_precision import expected_top1
 from workflow_scripts.workflow.config import Config, read_config
 
 DOCUMENT = ROOT / "docs" / "judges.md"
+PICTURE = ROOT / "docs" / "pictures" / "judges.svg"
 BEGIN, END = "<!-- measured by `make judges` -->", "<!-- end of judges -->"
 FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TARGET = 0.06  # mean distance from the truth of judges that pass
@@ -85,6 +102,7 @@ class World:
         entries: as ``choose_texts`` takes them.
         drawn: for each path, the adjective that its noun has.
         certificate: right and wrong texts of real images.
+        distractors: captions of images of other classes, for each prompt.
     """
 
     config: Config
@@ -94,13 +112,15 @@ class World:
     drawn: Mapping[str, str]
     certificate: pd.DataFrame
     matched: list[str]
+    distractors: pd.DataFrame
 
     @property
     def results(self) -> Path:
         return Path(self.config.results)
 
-    def file(self, path: str) -> tuple[Path, None]:
-        return self.results / path, None
+    @property
+    def asker(self) -> Asker:
+        return Asker(lambda path: (self.results / path, None))
 
     def truth(self, generator: str) -> float:
         """Return the fraction of held-out prompts whose pair a generator drew, relative to seen
@@ -173,7 +193,20 @@ def read_world(command: Judges, folder: Path) -> World:
         drawn,
         sample_items(table, command.certified),
         sorted(matched),
+        distractors_of(config, home, of_judged, captions),
     )
+
+
+def distractors_of(
+    config: Config, home: Path, prompts: pd.DataFrame, captions: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the captions among which each prompt is chosen."""
+    images = read_table(config.data_folder / "images.parquet", IMAGES)
+    splits = read_table(home / "splits.parquet", SPLIT)
+    swapped = read_table(home / "swapped.parquet", SWAPPED)
+    judged = evaluation_images(splits, images, config.judge.train_on, config.seeds.judge_half or 0)
+    pools = Pools(captions, judged, swapped)
+    return prompt_distractors(prompts, pools, class_names(captions), config.seed)
 
 
 def entries_of(name: str, prompts: pd.DataFrame, manifest: pd.DataFrame) -> pd.DataFrame:
@@ -443,9 +476,19 @@ def judges(world: World, folder: Path, stack: ExitStack) -> dict[str, Chooser]:
         workers=2,
     )
     worse = partial(Changed, first, folder=folder / "changed")
+    others = {}
+    for entry in world.config.judges:
+        settings = entry.settings("")
+        if entry.kind == "clip":
+            seed = world.config.seeds_of(settings)[0]
+            model = models / f"{entry.name}-{seed}"
+            others[f"clip, {settings.tower.model if settings.tower else settings.model}"] = opened(
+                model
+            )
     return {
         "clip, seed 0": first,
         "clip, seed 1": second,
+        **others,
         "oracle (table)": oracle_table(world, folder / "oracle.csv"),
         "match, on clip's towers": matching,
         "served, prefers a place (30 %)": served,
@@ -475,7 +518,7 @@ def open_clip_judge(world: World, folder: Path, stack: ExitStack, model: Path) -
 
 def measure(world: World, name: str, judge: Chooser) -> dict[str, Any]:
     """Return a judge's errors, and what its certificate says."""
-    choices = choose_texts(judge, world.entries, world.variants, world.file)
+    choices = choose_texts(judge, world.entries, {OF_ADJECTIVE: world.variants}, world.asker)
     anchors = {"test_seen": "usual", "test_unseen": "memorizer", "test_swapped": "memorizer"}
     table = fraction_composed(choices, "faithful", anchors, world.matched)
     is_row = (table["split"] == HELD_OUT) & (table["measure"] == "composes")
@@ -496,6 +539,66 @@ def measure(world: World, name: str, judge: Chooser) -> dict[str, Any]:
     if "table" not in name:
         row |= certificate_columns(certify(judge, world.certificate, folder=world.results))
     return row
+
+
+def followed(world: World, judge: Chooser) -> pd.DataFrame:
+    """Return prompt following of a CLIP by its choices, and its expected value by the run's
+    R-precision, of each anchor and split.
+    """
+    entries = world.entries[world.entries["generator"].isin(ANCHORS)].reset_index(drop=True)
+    choices = choose_texts(judge, entries, {OF_PROMPT: world.distractors}, world.asker)
+    home = world.config.data_folder / world.composition / "scores" / world.config.members[0]
+    rows = []
+    for (generator, split), of_split in choices.groupby(["generator", "split"]):
+        scores = read_table(home / generator / f"{split}.parquet", SCORES)
+        both = of_split[[*ENTRY, OF_PROMPT]].merge(scores, on=ENTRY)
+        expected = expected_top1(both["p_beaten"].to_numpy(), both["p_tied"].to_numpy(), CANDIDATES)
+        rows.append((generator, split, len(both), both[OF_PROMPT].mean(), expected.mean()))
+    return pd.DataFrame(rows, columns=["generator", "split", "n", "chosen", "expected"])
+
+
+def followed_line(table: pd.DataFrame) -> str:
+    gaps = (table["chosen"] - table["expected"]).abs()
+    tau = stats.kendalltau(table["chosen"], table["expected"]).statistic
+    values = f"{percent(table['chosen'].min())} to {percent(table['chosen'].max())} %"
+    sizes = f"{table['n'].min():,} to {table['n'].max():,} images each"
+    return (
+        f"Prompt following of `clip, seed 0`, by its choices, is {values} for {len(table)} anchors "
+        f"and splits ({sizes}). It differs from the exact R-precision of ten candidates by "
+        f"{percent(gaps.mean(), 1)} points on average, at most {percent(gaps.max(), 1)}; Kendall's "
+        f"tau of both orders is {tau:.2f}."
+    )
+
+
+def draw(table: pd.DataFrame, world: World, threshold: float) -> Figure:
+    """Draw what passing judges find, and each judge's error by its certificate."""
+    passes = passed(table, threshold)
+    figure = Figure(figsize=(WIDTH, 3.4))
+    found, errors = figure.subplots(1, 2)
+    truths = [100 * world.truth(f"half_{100 * fraction:.0f}") for fraction in FRACTIONS]
+    found.plot([0, 100], [0, 100], ":", color=GRAY, linewidth=1)
+    looks = zip(table[passes].iterrows(), SERIES_COLORS, SERIES_MARKS, strict=False)
+    for (_, row), color, mark in looks:
+        values = [100 * row[f"half_{100 * fraction:.0f}"] for fraction in FRACTIONS]
+        found.plot(
+            truths, values, f"{mark}-", color=color, markersize=4, linewidth=1, label=row["judge"]
+        )
+    found.set_xlabel("drawn, %")
+    found.set_ylabel("found by judges that pass, %")
+    found.legend(fontsize=6, frameon=False)
+    certified = table[table["adjective_low"].notna() & table["error"].notna()]
+    x = 100 * certified["adjective_low"]
+    y = 100 * certified["error"]
+    errors.axvline(100 * threshold, linestyle=":", color=GRAY, linewidth=1)
+    errors.axhline(100 * TARGET, linestyle=":", color=GRAY, linewidth=1)
+    errors.plot(x, y, "o", color=SERIES_COLORS[0], markersize=4)
+    for (_, row), left, top in zip(certified.iterrows(), x, y, strict=True):
+        errors.annotate(row["judge"], (left, top), (3, 2), textcoords="offset points", fontsize=5)
+    errors.set_yscale("log")
+    errors.yaxis.set_major_formatter("{x:g}")
+    errors.set_xlabel("certificate: adjectives, lower end, chance-corrected, %")
+    errors.set_ylabel("mean error, points")
+    return finish(figure, "Dotted: the truth; the threshold of the certificate, and 6 points.")
 
 
 def certificate_columns(certificate: Certificate) -> dict[str, Any]:
@@ -534,14 +637,17 @@ def exceptions(table: pd.DataFrame, threshold: float) -> int:
     return int((passed(table, threshold) != is_right).sum())
 
 
-def report(world: World, table: pd.DataFrame) -> str:
-    """Return what was measured, in Markdown."""
+def report(world: World, table: pd.DataFrame, picture: Path) -> str:
+    """Return what was measured, in Markdown, and draw it."""
     certified = table[table["adjective_low"].notna()].reset_index(drop=True)
     # Every other judge, so that both halves have good and bad ones.
     by_accuracy = certified.sort_values("adjective_low", ignore_index=True)
     first, second = by_accuracy.iloc[::2], by_accuracy.iloc[1::2]
     threshold = best_threshold(first)
     passes = passed(table, threshold)
+    with style():
+        title = "What judges find of images of known truth, and their certificates"
+        save(draw(table, world, threshold), picture, title)
     truths = [world.truth(f"half_{100 * fraction:.0f}") for fraction in FRACTIONS]
     drawn = " | ".join(f"{100 * truth:.0f}" for truth in truths)
     heads = " | ".join(f"{100 * fraction:.0f} %" for fraction in FRACTIONS)
@@ -561,6 +667,8 @@ def report(world: World, table: pd.DataFrame) -> str:
         cells.append("–" if not is_certified else "yes" if passes[number] else "no")
         lines.append(f"| {row['judge']} | {' | '.join(cells)} |")
     lines += [
+        "",
+        "![What judges find of images of known truth, and their certificates](pictures/judges.svg)",
         "",
         "Threshold of the lower end of the adjectives' accuracy, chance-corrected: "
         f"{threshold:.2f}, chosen on {len(first)} judges ({', '.join(first['judge'])}) with "
@@ -583,8 +691,12 @@ def main(command: Judges) -> None:
         for name, judge in judges(world, folder, stack).items():
             rows.append(measure(world, name, judge))
             print(rows[-1], flush=True)
+            if name == "clip, seed 0":
+                following = followed_line(followed(world, judge))
+                print(following, flush=True)
         table = pd.DataFrame(rows)
-        text = report(world, table)
+        picture = PICTURE if command.write else folder / PICTURE.name
+        text = f"{report(world, table, picture)}\n\n{following}"
     print(text)
     if command.write:
         page = DOCUMENT.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.tables import HELD_OUT
-from compclip.plot.labels import SPLIT_NAMES, interval, pair_words, percent
+from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.table_view import Line, TableCell
 from compclip.report.composed import ANCHOR_NAMES
 
@@ -98,11 +98,6 @@ def comparison_lines(compared: Iterable[Mapping[str, Any]], leading: str) -> lis
 
 # The columns of ``comparison_lines``.
 COMPARISON_COLUMNS = ["leading judge minus this one, points", "only one is right, items", "p"]
-
-
-def p_value(p: float) -> str:
-    """Return a p value as text, to three decimals."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _estimate(estimate: Mapping[str, float | None] | None) -> TableCell | None:
