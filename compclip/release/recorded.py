@@ -38,6 +38,7 @@ def read_figures(composition: "ReleasedTables") -> pd.DataFrame | None:
 def compute_figures(composition: "ReleasedTables", figures: pd.DataFrame) -> pd.DataFrame:
     """Return the figures that follow from the scores of the release and the recorded answers."""
     kinds = dict(zip(figures["judge"], figures["kind"], strict=True))
+    # In the order of the table: the leading judge is the first.
     names = list(kinds)
     certificates = {}
     for file in sorted((composition.folder / "certificates").glob("*.json")):
@@ -48,8 +49,10 @@ def compute_figures(composition: "ReleasedTables", figures: pd.DataFrame) -> pd.
         file = composition.folder / "choices" / f"{name}.parquet"
         choices[name] = read_table(file, TEXT_CHOICES)
     scores = [score for score in composition.controls if score.by_all_judges]
+    # As in the run: the leading judge also needs its bias check.
     may_judge = passes[names[0]] and composition.bias_check.passes is not False
     leading = leading_judge(names[0], scores, composition.contents.anchors, may_judge)
+    # Control generators were trained on nothing else than the split.
     return compare_judges(judges_of(leading, choices, kinds, passes), {})
 
 
@@ -58,6 +61,7 @@ def unequal_recorded(composition: "ReleasedTables") -> Iterator[str]:
     figures = read_figures(composition)
     if figures is None:
         return
+    # A stranger may have written the table, so each cell is compared.
     computed = compute_figures(composition, figures)
     if len(figures) != len(computed):
         yield f"{FIGURES}: {len(figures)} rows, {len(computed)} follow from the answers"

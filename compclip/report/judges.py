@@ -103,11 +103,13 @@ def with_choices(score: Scored, members: Sequence[pd.DataFrame]) -> Scored:
         members: the choices of each member of the other judge, for all generators and splits.
     """
     columns = [*CHOSEN, OF_PROMPT]
+    # Which prompts are scored, and their clusters, are those of the leading judge.
     by_judge = []
     for choices in members:
         is_scored = (choices["generator"] == score.generator) & (choices["split"] == score.split)
         own_choices = choices.loc[is_scored, [*ENTRY, *columns]]
         entries = score.entries.drop(columns=columns, errors="ignore")
+        # One to one: a second answer about an image would count it twice.
         by_judge.append(entries.merge(own_choices, on=ENTRY, how="left", validate="one_to_one"))
     return replace(score, entries=by_judge[0], by_judge=tuple(by_judge))
 
@@ -137,6 +139,7 @@ def judged_by(
     """Return the scores by a further judge of what the leading one has scored."""
     members = members_of(choices)
     scores = [with_choices(score, members) for score in leading.scores]
+    # Prompts without variants were not asked.
     questions = choices[choices["adjective_first"].notna()]
     unanswered = float((~questions["answered"]).mean()) if len(questions) else 0.0
     return JudgedBy(judge, kind, scores, leading.anchors, unanswered, passes)
@@ -190,6 +193,7 @@ def scores_of_choices(choices: pd.DataFrame, matched: Collection[str] | None) ->
         summary = {"generator": generator, "judge": "judge"}
         scores.append(Scored(set_summary, summary, tables[0], tuple(tables)))
         if split == TESTS[0]:
+            # What a generator draws of seen pairs is measured on matched ones.
             is_matched = np.ones(len(tables[0]), bool)
             if matched is not None:
                 is_matched = tables[0]["pair"].isin(list(matched)).to_numpy()
@@ -266,6 +270,7 @@ def composed_rows(judge: JudgedBy, training_data: Mapping[str, str]) -> Iterator
 
 def verdict_columns(row: Row, judge: JudgedBy, trained_on: str) -> Row:
     """Return the verdict of a row of what is composed, and why there is none."""
+    # An anchor's value is fixed by definition, so it is named and gets no verdict.
     for split in HELD_OUT_SPLITS:
         for name, anchor in zip(judge.anchors[split], ANCHOR_NAMES, strict=True):
             if name == row["generator"]:
@@ -281,6 +286,7 @@ def verdict_columns(row: Row, judge: JudgedBy, trained_on: str) -> Row:
 
 def recognized_pairs(judge: JudgedBy) -> list[str]:
     """Return the held-out pairs that a judge recognizes, sorted."""
+    # All generators have estimates over the same pairs, except where images are missing.
     skills = [] if judge.estimates is None else judge.estimates.skills.values()
     pairs = set[str]()
     for skill in skills:
@@ -292,6 +298,7 @@ def accuracy_rows(judge: JudgedBy) -> Iterator[Row]:
     """Yield each generator's adjective accuracy and prompt following by split."""
     for score in judge.scores:
         for column, measure in MEASURE_BY_COLUMN.items():
+            # Choices of a user, from Python, are of adjectives alone.
             if not score.is_of_split or column not in score.entries:
                 continue
             values = column_values(score, column)
@@ -350,10 +357,12 @@ def _entries_of(judge: JudgedBy, split: str) -> pd.DataFrame:
 def resample(first: JudgedBy, second: JudgedBy, split: str) -> Resampled:
     """Return what two judges say of the images of a split, and of resampled images."""
     key = ["generator", *ENTRY]
+    # Paired: the same images, resampled by the same weights, for both judges.
     other = _entries_of(second, split)[[*key, "first"]]
     both = _entries_of(first, split).merge(other, on=key, suffixes=("_a", "_b"))
     cluster, names = pd.factorize(both["cluster"].astype(str), sort=True)
     stream = rng(0, "agreement of judges")
+    # Rubin's bootstrap: exponential weights keep every image, so each mean is defined.
     drawn = stream.exponential(size=(RESAMPLES, len(names)))
     weights = np.vstack([np.ones(len(names)), drawn])  # (B, C)
 
@@ -378,10 +387,12 @@ def tau(values: np.ndarray) -> np.ndarray:
     """Return (B,): Kendall's tau-b of the order of G generators by two judges, ``values``
     (B, G, 2).
     """
+    # tau-b: concordant minus discordant, over the pairs that each judge does not tie.
     differences = np.sign(values[:, :, None, :] - values[:, None, :, :])  # (B, G, G, 2)
     products = differences.prod(axis=-1).sum(axis=(1, 2))
     variances = (differences**2).sum(axis=(1, 2))  # (B, 2)
     with np.errstate(invalid="ignore"):
+        # 0 / 0 is NaN: a judge to whom all generators are equal has no order.
         return products / np.sqrt(variances.prod(axis=-1))
 
 
@@ -426,6 +437,7 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
                 for pair in largest:
                     location = {"split": split, "pair": str(resampled.pairs[pair])}
                     differing.append(location | _ends(gaps[:, pair]))
+        # A verdict that one of them withholds is no disagreement.
         both = verdicts.reindex(columns=names).dropna()
         is_other = both[names[0]] != both[names[1]]
         result.append(

@@ -48,6 +48,7 @@ def verdict_lines(table: pd.DataFrame, unanswered_above: float) -> list[str]:
     lines = []
     for judge, rows in table.groupby("judge", sort=False):
         texts = []
+        # First, because refusals count as wrong and so lower all that follows.
         unanswered = float(rows.loc[rows["measure"] == "unanswered", "value"].iloc[0])
         if unanswered > unanswered_above:
             texts.append(f"{percent(unanswered)} % of its choices have no usable answer")
@@ -65,6 +66,7 @@ def certificate_lines(certificates: Mapping[str, Mapping[str, Any]]) -> list[Lin
         certificates: by judge and member, as ``judge.certify.describe`` returns them.
     """
     lines = []
+    # By member, since one seed of a judge may pass and another fail.
     for members in certificates.values():
         for member, certificate in members.items():
             for kind, result in certificate["kinds"].items():
@@ -88,6 +90,7 @@ def comparison_lines(compared: Iterable[Mapping[str, Any]], leading: str) -> lis
     """
     lines = []
     for row in compared:
+        # The page has no room for all pairs of judges; judges.json has them.
         if row["a"] == leading:
             difference = {"value": row["difference"], "low": row["low"], "high": row["high"]}
             counts = TableCell(f"{row['only_a']} and {row['only_b']}")

@@ -102,6 +102,7 @@ class Asker:
     ) -> Iterator[Question]:
         numbered = entries.assign(row=range(len(entries))).dropna(subset="path")
         for split, of_split in numbered.groupby("split", sort=False):
+            # Texts of other splits are distractors or variants of other prompts.
             options = options_of(of_split, str(split), others)
             n = len(of_split)
             ends = np.cumsum(np.bincount(options.entry, minlength=n))
@@ -151,6 +152,7 @@ def ask(chooser: Chooser, questions: Sequence[Question], entries: pd.DataFrame) 
         of_texts = np.empty(len(chances))
         of_texts[question.order] = chances
         first[question.column][question.row] = of_texts[0]
+        # All chances are 0 where there is no usable answer.
         if not chances.any():
             unanswered.append(question.image.id)
         if question.column == OF_PROMPT:

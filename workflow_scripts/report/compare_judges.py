@@ -51,6 +51,7 @@ def read_choices(layout: Layout, params: Any) -> dict[str, pd.DataFrame]:
     choices = {}
     for name in params.further:
         table = read_table(layout.folder / "choices" / f"{name}.parquet", TEXT_CHOICES)
+        # A release has the control generators alone.
         is_listed = table["generator"].isin(params.generators)
         choices[name] = table[is_listed].reset_index(drop=True)
     return choices
@@ -83,6 +84,7 @@ def main(job: Job) -> None:
     for layout in layouts(job):
         judges = read_judges(job, layout, classes)
         table = compare_judges(judges, params.training_data)
+        # Only among judges of one composition, which saw the same images.
         agreements[layout.composition] = {
             "agreement": agreement(judges, table),
             "recognized": {judge.judge: recognized_pairs(judge) for judge in judges},

@@ -79,6 +79,7 @@ class TableChooser:
         import numpy as np
         import pandas as pd
 
+        # What is not a number becomes NaN, and is refused with infinities.
         scores = pd.to_numeric(rows["score"], errors="coerce")
         is_bad = ~np.isfinite(scores)
         self._refuse(rows, is_bad, "score is not a finite number", AGAIN)
@@ -87,10 +88,12 @@ class TableChooser:
     def prepare(self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]) -> None:
         """Raise UserError unless the table has answers to these images, and to no others."""
         ids = [image.id for image in images]
+        # Before the first choice, so that a run does not stop at its last image.
         asked = set(ids)
         missing = [name for name in ids if name not in self.rows_by_id]
         fault = f"no answer to {len(missing)} of {len(asked)} ids, the first {missing[:1]}"
         require(not missing, self.name, fault, AGAIN)
+        # Answers to other questions are a sign of an older list of options.
         foreign = [name for name in self.rows_by_id if name not in asked]
         fault = f"{len(foreign)} ids that the run does not ask, the first {foreign[:1]}"
         require(not foreign, self.name, fault, "remove them, or " + AGAIN)
