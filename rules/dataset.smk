@@ -17,7 +17,7 @@ rule load_dataset:
         "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 4 if plan.source.is_parallel else 1
+    threads: 16 if plan.source.is_parallel else 1  # processes; reduced to --cores
     resources:
         runtime=growing(120),
     params:

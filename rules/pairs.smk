@@ -18,9 +18,9 @@ rule parse_captions:
         "<logs>/pairs/{own}parse_captions.{shard}-of-{shards}.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8  # Snakemake reduces it to --cores
+    threads: 16  # processes; Snakemake reduces it to --cores
     resources:
-        mem_mb=growing(3000),
+        mem_mb=growing(5000),
         runtime=growing(60),
     params:
         **plan.parsing_params,
@@ -46,9 +46,9 @@ rule extract_pairs:
         "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8 if plan.config.dataset.shards == 1 else 1  # shards have parsed the captions
+    threads: 16 if plan.config.dataset.shards == 1 else 1  # shards have parsed the captions
     resources:
-        mem_mb=growing(3000),
+        mem_mb=growing(5000),
         runtime=growing(60),
     params:
         **plan.parsing_params,
