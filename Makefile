@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench judges styles mixtures intervals scale faults forge reference \
+.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench judges schedule styles mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -129,6 +129,10 @@ styles: .venv/run
 # The quick part of make styles: all laws, in the plain style.
 mixtures: .venv/run
 	python -m benchmarks.styles --quick
+
+# The time of a finished run on 2 to 64 cores, by its logs. Option: CONFIG.
+schedule: .venv/run
+	python -m benchmarks.schedule --config '$(CONFIG)'
 
 # Coverage of the intervals of scores, in simulation: docs/intervals.md.
 intervals: .venv/run
