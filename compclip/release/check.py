@@ -4,6 +4,7 @@ together.
 
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,16 +65,23 @@ def check_files(folder: Path, contents: Contents) -> None:
             check_expansion(file)
 
 
-def check_release(release: "Release") -> None:
-    """Raise UserError unless all tables and JSON files can be read and fit together."""
+@contextmanager
+def fitting(release: "Release") -> Iterator[None]:
+    """Raise UserError if a stranger's tables and JSON files do not fit together."""
     try:
         with memory_for(release.folder):
-            for composition in release.parts.values():
-                check_part(composition)
+            yield
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         # Tables can contradict each other in more ways than are checked.
         fault = f"its files do not fit together ({one_line(error)[:200]})"
         raise UserError(f"{release.folder}: {fault}; {DOWNLOAD}") from error
+
+
+def check_release(release: "Release") -> None:
+    """Raise UserError unless all tables and JSON files can be read and fit together."""
+    with fitting(release):
+        for composition in release.parts.values():
+            check_part(composition)
 
 
 def check_part(composition: "ReleasedTables") -> None:

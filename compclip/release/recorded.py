@@ -6,6 +6,7 @@ or another tool, it has what they answered about the control generators (``C/cho
 their certificates (``C/certificates/J.json``) and the figures (``C/judges.csv``).
 """
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,11 @@ import pandas as pd
 
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table
+from compclip.core.errors import require
+from compclip.core.settings.section import NAME
 from compclip.core.tables import TEXT_CHOICES
+from compclip.release.check import fitting
+from compclip.release.file_models import DOWNLOAD
 from compclip.report.judges import compare_judges, judges_of, leading_judge, passing
 
 if TYPE_CHECKING:
@@ -32,7 +37,12 @@ def read_figures(composition: "ReleasedTables") -> pd.DataFrame | None:
     if not file.is_file():
         return None
     # Only empty cells are missing values: a generator may be named NA.
-    return pd.read_csv(file, keep_default_na=False, na_values=[""])
+    figures = pd.read_csv(file, keep_default_na=False, na_values=[""])
+    names = figures["judge"].astype(str).unique() if "judge" in figures else []
+    # A stranger may have written the table, and names are parts of paths.
+    is_named = len(names) > 1 and all(re.fullmatch(NAME, name) for name in names)
+    require(is_named, file, "expected a column judge with at least two names", DOWNLOAD)
+    return figures
 
 
 def compute_figures(composition: "ReleasedTables", figures: pd.DataFrame) -> pd.DataFrame:
@@ -61,17 +71,23 @@ def unequal_recorded(composition: "ReleasedTables") -> Iterator[str]:
     figures = read_figures(composition)
     if figures is None:
         return
-    # A stranger may have written the table, so each cell is compared.
-    computed = compute_figures(composition, figures)
+    with fitting(composition.release):
+        computed = compute_figures(composition, figures)
     if len(figures) != len(computed):
         yield f"{FIGURES}: {len(figures)} rows, {len(computed)} follow from the answers"
         return
+    with fitting(composition.release):
+        yield from _unequal_rows(composition.name, figures, computed)
+
+
+def _unequal_rows(composition: str, figures: pd.DataFrame, computed: pd.DataFrame) -> Iterator[str]:
+    """Yield a line for each cell that differs."""
     for told, expected in zip(_records(figures), _records(computed), strict=True):
         location = ", ".join(str(expected[name]) for name in KEY if not pd.isna(expected[name]))
         for name in (*KEY, *NUMBERS, "verdict"):
             if not _equal(told[name], expected[name]):
                 fault = f"{name} is {told[name]!r}, {expected[name]!r} follows from the answers"
-                yield f"{composition.name}: {FIGURES}: {location}: {fault}"
+                yield f"{composition}: {FIGURES}: {location}: {fault}"
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from pandas.testing import assert_frame_equal
 
+from compclip.core.errors import UserError
 from compclip.core.identity.digests import sha256
 from compclip.release.open_release import open_release
 from compclip.release.recorded import recorded_note, unequal_recorded
@@ -137,6 +139,13 @@ def test_a_release_has_the_answers_of_all_judges(released: Path, judged: Project
     )
 
 
+def relist(folder: Path, name: str) -> None:
+    """Write the digest of a changed file into release.json, as a stranger could."""
+    listing = json.loads((folder / "release.json").read_text())
+    listing["files"][name] = sha256(folder / name)
+    (folder / "release.json").write_text(json.dumps(listing))
+
+
 def test_a_release_names_no_file_of_answers(released: Path) -> None:
     for file in released.rglob("*"):
         if file.is_file():
@@ -152,13 +161,33 @@ def test_a_figure_that_does_not_follow_from_the_answers_is_named(
     row = figures.index[figures["judge"] == "tool"][0]
     figures.loc[row, "value"] += 0.1
     file.write_text(figures.to_csv(index=False))
-    listing = json.loads((folder / "release.json").read_text())
-    listing["files"]["color/judges.csv"] = sha256(file)
-    (folder / "release.json").write_text(json.dumps(listing))
+    relist(folder, "color/judges.csv")
     (part,) = open_release(folder).parts.values()
     (fault,) = unequal_recorded(part)
     assert fault.startswith("color: judges.csv: tool, ")
     assert "follows from the answers" in fault
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("judges.csv", lambda text: "generator,value\na,1\n"),
+        ("judges.csv", lambda text: text.replace("other", "../other")),
+        ("judges.csv", lambda text: text.replace("measure", "measured", 1)),
+        ("certificates/other.json", lambda text: "{}"),
+        ("certificates/judge.json", lambda text: '{"0": {}}'),
+    ],
+)
+def test_faulty_records_of_a_release_are_one_line(
+    released: Path, tmp_path: Path, name: str, change: Callable[[str], str]
+) -> None:
+    folder = Path(shutil.copytree(released, tmp_path / "release"))
+    file = folder / "color" / name
+    file.write_text(change(file.read_text()))
+    relist(folder, f"color/{name}")
+    (part,) = open_release(folder).parts.values()
+    with pytest.raises(UserError, match="release"):
+        list(unequal_recorded(part))
 
 
 def test_a_foreign_answer_is_named(judged: Project, tmp_path: Path) -> None:
