@@ -168,7 +168,7 @@ def passing(certificates: Mapping[str, Mapping[str, Any]]) -> Passes:
         certificates: by judge and member, as ``judge.certify.describe`` returns them.
     """
     return {
-        name: all(certificate["passes"] for certificate in members.values())
+        name: bool(members) and all(member["passes"] is True for member in members.values())
         for name, members in certificates.items()
     }
 
