@@ -3,7 +3,7 @@ precision of training.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -74,6 +74,21 @@ def find_device(name: str, key: str = "judge.device") -> torch.device:
 
 def is_gpu(device: torch.device) -> bool:
     return device.type == "cuda"
+
+
+def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return ``tensor`` on ``device``; for a GPU without waiting for it."""
+    if is_gpu(device) and not is_gpu(tensor.device):
+        # A GPU copies pinned memory beside the program; other memory only while that waits.
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+def to_device_at_once(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+    """Return tensors of one type on ``device``, in one copy, without waiting for a GPU."""
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    parts = to_device(flat, device).split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def check_precision(precision: str, device: torch.device, setting: str) -> None:

@@ -323,7 +323,7 @@ def train_specs(
             require(is_finite, "specs.training.lr", fault, f"lower it ({settings.lr})")
             epoch = step // epoch_steps + 1
             rows.append({"step": step + 1, "epoch": epoch, **row})
-            progress.add(1, f"loss {row['loss']:.3f}")
+            progress.add(1, row["loss"])
             # All processes have the same state, so one of them writes it.
             if group.first:
                 checkpoints.keep(rows, last=step + 1 == steps)
