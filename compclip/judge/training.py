@@ -277,7 +277,7 @@ def train(
         return rows  # before images are read
     examples, evaluate = prepare()
     trainer = _Trainer(model, optimizer, loss_scaler, examples, config, seed, group)
-    with Progress(trainer.steps, "steps") as progress:
+    with state, Progress(trainer.steps, "steps") as progress:
         progress.add(len(rows) * trainer.steps_per_epoch)
         for epoch in range(len(rows), config.epochs):
             row = trainer.train_epoch(epoch, progress)

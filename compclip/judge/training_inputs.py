@@ -22,8 +22,8 @@ from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
 # Maps batches of row numbers, and the changes of each batch's images if there are any, to the
-# features (n, d) of each batch, not normalized. They are computed one batch after the other, but all
-# row numbers are copied to a GPU at once.
+# features (n, d) of each batch, not normalized. They are computed batch by batch, but all numbers
+# are copied to a GPU at once.
 Features = Callable[..., Iterator[torch.Tensor]]
 Batches = Sequence[np.ndarray]
 

@@ -312,7 +312,7 @@ def train_specs(
     # On a CPU, both would compete for the same cores.
     if is_gpu(judge.device):
         batches = ahead(batches)
-    with settled(judge.threads), Progress(steps, "steps") as progress:
+    with settled(judge.threads), checkpoints, Progress(steps, "steps") as progress:
         progress.add(done)
         for step in range(done, steps):
             # The model may draw, too, for example for dropout.
