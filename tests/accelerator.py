@@ -244,7 +244,9 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     ``free`` bytes.
     """
 
-    def find_device(name: str, key: str = "judge.device") -> torch.device:
+    def find_device(
+        name: str, key: str = "judge.device", model_cfg: dict[str, Any] | None = None
+    ) -> torch.device:
         return torch.device("cpu") if name == "cpu" else DEVICE
 
     def is_gpu(device: torch.device) -> bool:

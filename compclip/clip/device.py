@@ -3,13 +3,15 @@ precision of training.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 
+from compclip.clip.config import gains_from_gpu
 from compclip.core.errors import require
+from compclip.core.log import log
 from compclip.core.memory import keep_freed_memory
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -60,15 +62,21 @@ def settled(threads: int) -> Iterator[None]:
                 del os.environ[WORKSPACE]
 
 
-def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's
-    ``key``.
+def find_device(
+    name: str, key: str = "judge.device", model_cfg: Mapping[str, Any] | None = None
+) -> torch.device:
+    """Return the device auto, cpu or cuda; errors name the config's ``key``.
+
+    auto is a GPU if there is one, and if the model of ``model_cfg`` gains from it.
     """
     if name == "cpu":
         return torch.device("cpu")
     has_gpu = torch.cuda.is_available()
     fault = "cuda, but torch sees no GPU"
     require(name != "cuda" or has_gpu, key, fault, "use auto or cpu")
+    if has_gpu and name == "auto" and model_cfg and not gains_from_gpu(model_cfg):
+        log.info("%s: auto takes the CPU, as fast as a GPU for a model this small", key)
+        return torch.device("cpu")
     return torch.device("cuda" if has_gpu else "cpu")
 
 

@@ -53,7 +53,9 @@ class Training(ModelConfig):
         "judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto: a GPU if there is one"
+        "auto",
+        description="auto: a GPU if there is one, except for models such as sketch, which "
+        "gain nothing from it",
     )
     gpus: int = Field(
         1,
