@@ -4,6 +4,7 @@ memory.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -38,12 +39,19 @@ class Activations:
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         check_space(self.size, self.file.parent, f"computing once: {description}")
-        with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
+        # Hashing and writing take about as long as computing on a GPU.
+        writer = ThreadPoolExecutor(1)
+        with sealed(self.file) as file, writer, Progress(self.shape[0], "rows") as progress:
+            writing: Future[int] | None = None
             for batch in batches:
                 # numpy has no bfloat16, so the bytes are written.
                 data = batch.cpu().contiguous().view(torch.uint8)
-                file.write(data.numpy().data)
+                if writing:
+                    writing.result()
+                writing = writer.submit(file.write, data.numpy().data)
                 progress.add(len(batch))
+            if writing:
+                writing.result()
 
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
