@@ -102,7 +102,7 @@ test-slow: .venv/test .venv/more .venv/cluster
 test-cluster: .venv/test .venv/more .venv/cluster
 	python -m pytest tests/cluster
 
-# What needs a GPU: training, resumption, scores, mixed precision, two processes on two GPUs. Under five minutes.
+# Tests on a GPU, in under five minutes: training, resumption, scores, mixed precision, two processes on two GPUs.
 test-gpu: .venv/test .venv/more
 	COMPCLIP_GPU=1 python -m pytest tests/gpu
 

@@ -459,8 +459,8 @@ def _load_saved(folder: Path, threads: int, device: str) -> Judge:
         built, name, crop = read_judge(folder)
         fold_norms(built.model)
     preprocess = Preprocess(built.preprocess_cfg, crop)
-    found = find_device(device, model_cfg=built.model_cfg)
-    judge = Judge(built.model, built.tokenizer(), preprocess, found, threads)
+    torch_device = find_device(device, model_cfg=built.model_cfg)
+    judge = Judge(built.model, built.tokenizer(), preprocess, torch_device, threads)
     judge.name = name
     judge.hash = judge_hash(folder)
     return judge
