@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench judges schedule styles mixtures intervals scale faults forge reference \
+.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster test-gpu explore mutate lint bench judges schedule styles mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -101,6 +101,10 @@ test-slow: .venv/test .venv/more .venv/cluster
 # The workflow on a Slurm of one node. As root, with Debian's slurm-wlm and munge.
 test-cluster: .venv/test .venv/more .venv/cluster
 	python -m pytest tests/cluster
+
+# Tests on a GPU, in under five minutes: training, resumption, scores, mixed precision, two processes on two GPUs.
+test-gpu: .venv/test .venv/more
+	COMPCLIP_GPU=1 python -m pytest tests/gpu
 
 # Property tests with new examples, 500 each: what the nightly workflow runs.
 explore: .venv/test .venv/more .venv/cluster

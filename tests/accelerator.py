@@ -4,7 +4,8 @@ Its tensors report another device and are computed on the CPU, so results are eq
 rounding (attention takes another path). As on a GPU,
 
 - an operation takes tensors of one device,
-- deterministic mode refuses what CUDA computes with races.
+- deterministic mode refuses what CUDA computes with races,
+- ``waits`` lists the operations for which the host waits for the device.
 
 Mixed precision computes in 32 bits there.
 """
@@ -35,6 +36,17 @@ INDEXED = {
     aten.index_put.default,
     aten.index_put_.default,
     aten._index_put_impl_.default,
+}
+
+# Operations whose result has a shape that depends on values, so that CUDA reads it back.
+SHAPED_BY_VALUES = {
+    "nonzero",
+    "masked_select",
+    "unique_consecutive",
+    "unique_dim",
+    "_unique",
+    "_unique2",
+    "repeat_interleave",
 }
 
 # Operations that raise on CUDA by torch's notes on use_deterministic_algorithms, and that call
@@ -101,6 +113,7 @@ class There(torch.Tensor):
         return made
 
     def tolist(self) -> Any:
+        waits.append("tolist")
         return self.here.tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -115,6 +128,40 @@ class There(torch.Tensor):
 
 def _is_there(device: Any) -> bool:
     return device is not None and torch.device(device).type == "simulated"
+
+
+# Operations for which the host would wait until the device has done all that was launched.
+waits: list[str] = []
+
+
+def _note_wait(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Append ``operation`` to ``waits`` if it takes values from the device, or memory that is not
+    pinned to it.
+    """
+    values, *others = [x for x in tree_leaves((arguments, named)) if isinstance(x, torch.Tensor)]
+    name = operation.overloadpacket.__name__
+    if name == "_local_scalar_dense" or name in SHAPED_BY_VALUES:
+        is_wait = isinstance(values, There)
+    elif name in ("_to_copy", "copy_"):
+        # of ``copy_`` the second tensor is the source
+        source = others[0] if others else values
+        to = values.device if others else named.get("device") or source.device
+        leaves = isinstance(source, There) and not _is_there(to)
+        enters = _is_there(to) and not isinstance(source, There)
+        is_pinned = getattr(source, "pinned", False)
+        without_waiting = named.get("non_blocking") or arguments[2:3] == (True,)
+        is_wait = leaves or (enters and not (is_pinned and without_waiting))
+    elif operation in INDEXED:
+        # A mask is turned into numbers, and numbers on the CPU are copied.
+        indices = tree_leaves(arguments[1])
+        are_plain = [
+            isinstance(x, There) and x.dtype != torch.bool for x in indices if x is not None
+        ]
+        is_wait = isinstance(values, There) and not all(are_plain)
+    else:
+        return
+    if is_wait:
+        waits.append(f"{operation} {tuple(values.shape)}")
 
 
 # Faults of a backward pass, whose thread must not raise, or torch ends the process.
@@ -148,7 +195,11 @@ def _run(operation: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> A
     leaves = [x for x in tree_leaves((arguments, named)) if isinstance(x, torch.Tensor)]
     there = [x for x in leaves if isinstance(x, There)]
     if operation is aten._pin_memory.default:
-        return arguments[0]
+        pinned = arguments[0].clone()
+        pinned.pinned = True
+        return pinned
+    if leaves:
+        _note_wait(operation, arguments, named)
     if there:
         _check(operation, arguments, leaves)
     _raise_faults()
@@ -193,7 +244,9 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     ``free`` bytes.
     """
 
-    def find_device(name: str, key: str = "judge.device") -> torch.device:
+    def find_device(
+        name: str, key: str = "judge.device", model_cfg: dict[str, Any] | None = None
+    ) -> torch.device:
         return torch.device("cpu") if name == "cpu" else DEVICE
 
     def is_gpu(device: torch.device) -> bool:

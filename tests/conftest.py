@@ -19,6 +19,11 @@ from hypothesis import settings
 from compclip.core.log import log
 from tests.project import Project
 
+# The same verdict with a GPU as without; `make test-gpu` runs what needs one. Here, before torch
+# looks for one, and in the environment, for the processes that tests start.
+if os.environ.get("COMPCLIP_GPU") != "1":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SWITCHES = (
     "--no-sandbox --disable-gpu --force-color-profile=srgb --disable-quic --no-first-run"

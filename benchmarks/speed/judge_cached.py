@@ -11,7 +11,7 @@ the second side's time that other threads could take over.
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,9 +133,10 @@ def measure() -> dict[str, Any]:
         count = np.array([len(some) for some in texts])
         first = count.cumsum() - count
 
-        def decoded(rows: np.ndarray) -> torch.Tensor:
-            pixels = next(judge.read_ahead([items[row] for row in rows], len(rows)))
-            return judge.model.encode_image(judge.preprocess.floats(pixels, device))
+        def decoded(batches: Sequence[np.ndarray], changes: object) -> Iterator[torch.Tensor]:
+            for rows in batches:
+                pixels = next(judge.read_ahead([items[row] for row in rows], len(rows)))
+                yield judge.model.encode_image(judge.preprocess.floats(pixels, device))
 
         def run(examples: Examples, epochs: int, kept: str) -> float:
             """Train; returns when the last epoch ended, before its checkpoint was written."""

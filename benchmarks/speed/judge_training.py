@@ -10,6 +10,7 @@ product; ``percent`` is how much of it a step's operations reach, counted by tor
 import multiprocessing
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,8 +103,10 @@ def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     config, judge, ids = start_judge(data)
     ends = [time.process_time()]
 
-    def images(rows: np.ndarray) -> torch.Tensor:
-        return judge.model.encode_image(judge.preprocess.floats(data.pixels[rows], judge.device))
+    def images(batches: Sequence[np.ndarray], changes: object) -> Iterator[torch.Tensor]:
+        for rows in batches:
+            pixels = judge.preprocess.floats(data.pixels[rows], judge.device)
+            yield judge.model.encode_image(pixels)
 
     def ended() -> dict[str, float]:
         ends.append(time.process_time())

@@ -3,14 +3,15 @@ memory.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import torch
 
-from compclip.clip.device import is_gpu
+from compclip.clip.device import is_gpu, to_device, to_device_at_once
 from compclip.core.artifacts.disk import check_space
 from compclip.core.artifacts.sealed import is_whole, sealed
 from compclip.core.progress import Progress
@@ -38,12 +39,19 @@ class Activations:
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         check_space(self.size, self.file.parent, f"computing once: {description}")
-        with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
+        # Hashing and writing take about as long as computing on a GPU.
+        writer = ThreadPoolExecutor(1)
+        with sealed(self.file) as file, writer, Progress(self.shape[0], "rows") as progress:
+            writing: Future[int] | None = None
             for batch in batches:
                 # numpy has no bfloat16, so the bytes are written.
                 data = batch.cpu().contiguous().view(torch.uint8)
-                file.write(data.numpy().data)
+                if writing:
+                    writing.result()
+                writing = writer.submit(file.write, data.numpy().data)
                 progress.add(len(batch))
+            if writing:
+                writing.result()
 
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
@@ -56,10 +64,7 @@ class Activations:
                 self.table = self.table.to(self.device)
         return self
 
-    def __getitem__(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return rows by number, (k,) int64, on the device."""
-        chosen = self.table.index_select(0, rows.to(self.table.device))
-        if chosen.device.type != self.device.type:
-            # A copy from pinned memory runs beside the computation.
-            chosen = chosen.pin_memory().to(self.device, non_blocking=True)
-        return chosen
+    def batches(self, numbers: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """Yield the rows of each batch, on the device; ``numbers``: of its rows, (k,) int64."""
+        for rows in to_device_at_once(numbers, self.table.device):
+            yield to_device(self.table.index_select(0, rows), self.device)

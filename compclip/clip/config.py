@@ -58,6 +58,15 @@ def model_file(model: str) -> Path | None:
     return path if os.path.isfile(path) else None  # Path.is_file fails if a name is too long
 
 
+def gains_from_gpu(model_cfg: Mapping[str, Any]) -> bool:
+    """Return whether a GPU computes a model's steps faster than a CPU.
+
+    It does not if both towers are this project's: they are small, and the word tower asks a GPU for
+    the number of distinct windows, so that most of a step is launching and waiting.
+    """
+    return not all("tower" in model_cfg[key] for key in CFG_KEYS)
+
+
 def has_weights(model: str) -> bool:
     """Return whether a model's name also selects its weights."""
     return model.startswith((HUB, FOLDER))

@@ -3,13 +3,15 @@ precision of training.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 
+from compclip.clip.config import gains_from_gpu
 from compclip.core.errors import require
+from compclip.core.log import log
 from compclip.core.memory import keep_freed_memory
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -60,20 +62,41 @@ def settled(threads: int) -> Iterator[None]:
                 del os.environ[WORKSPACE]
 
 
-def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's
-    ``key``.
+def find_device(
+    name: str, key: str = "judge.device", model_cfg: Mapping[str, Any] | None = None
+) -> torch.device:
+    """Return the device auto, cpu or cuda; errors name the config's ``key``.
+
+    auto is a GPU if there is one, and if the model of ``model_cfg`` gains from it.
     """
     if name == "cpu":
         return torch.device("cpu")
     has_gpu = torch.cuda.is_available()
     fault = "cuda, but torch sees no GPU"
     require(name != "cuda" or has_gpu, key, fault, "use auto or cpu")
+    if has_gpu and name == "auto" and model_cfg and not gains_from_gpu(model_cfg):
+        log.info("%s: auto takes the CPU, as fast as a GPU for a model this small", key)
+        return torch.device("cpu")
     return torch.device("cuda" if has_gpu else "cpu")
 
 
 def is_gpu(device: torch.device) -> bool:
     return device.type == "cuda"
+
+
+def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return ``tensor`` on ``device``; for a GPU without waiting for it."""
+    if is_gpu(device) and not is_gpu(tensor.device):
+        # A GPU copies pinned memory beside the program; other memory only while that waits.
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+def to_device_at_once(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+    """Return tensors of one type on ``device``, in one copy, without waiting for a GPU."""
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    parts = to_device(flat, device).split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def check_precision(precision: str, device: torch.device, setting: str) -> None:

@@ -36,7 +36,8 @@ class FreezePoint:
 
     # of pixels (n, 3, height, width), or of ids (n, length) up to or beyond the end token
     frozen: Transform
-    trained: Transform  # of the output of ``frozen`` and, for captions, the ids
+    # of the output of ``frozen`` and, for captions, the positions (n,) of their end tokens
+    trained: Transform
     last_frozen: str
 
 
@@ -145,7 +146,7 @@ def text_freeze_point(model: Any) -> FreezePoint | None:
         return None
     run_trained = _chain(stages[n:])
 
-    def trained(x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        return pool(tower, run_trained(x), ids)
+    def trained(x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        return pool(tower, run_trained(x), ends)
 
     return FreezePoint(_chain(stages[:n]), trained, stages[n - 1].name)

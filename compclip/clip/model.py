@@ -437,7 +437,7 @@ def load_judge(
             ``judge.model`` of a config names it: ``ViT-B-32`` with ``pretrained``,
             ``hf-hub:owner/name`` or ``local-dir:path``.
         threads: changes floating-point rounding.
-        device: cpu, cuda or auto.
+        device: cpu, cuda or auto: a GPU if there is one, and if the model gains from it.
         pretrained: open_clip's tag of the model's weights, or their file.
 
     Raises:
@@ -459,7 +459,8 @@ def _load_saved(folder: Path, threads: int, device: str) -> Judge:
         built, name, crop = read_judge(folder)
         fold_norms(built.model)
     preprocess = Preprocess(built.preprocess_cfg, crop)
-    judge = Judge(built.model, built.tokenizer(), preprocess, find_device(device), threads)
+    torch_device = find_device(device, model_cfg=built.model_cfg)
+    judge = Judge(built.model, built.tokenizer(), preprocess, torch_device, threads)
     judge.name = name
     judge.hash = judge_hash(folder)
     return judge

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
+from compclip.clip.device import to_device
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
 from compclip.core.reading.pictures import BrokenImage, read_rgb
@@ -183,9 +184,9 @@ class Preprocess:
         """
         # torch takes no arrays with negative strides, and warns of arrays that cannot be written.
         images = np.require(images, requirements=["C", "W"])
-        pixels = torch.from_numpy(images).to(device).float()
+        pixels = to_device(torch.from_numpy(images), device).float()
         if change is not None:
             pixels = change(pixels)
         rows = pixels.flatten(2)
-        rows = rows.mul_(self.scale.to(device)).add_(self.shift.to(device))
+        rows = rows.mul_(to_device(self.scale, device)).add_(to_device(self.shift, device))
         return rows.view(pixels.shape).permute(0, 3, 1, 2)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from compclip.clip.device import to_device
 from compclip.clip.networks import WordTower
 from compclip.clip.vision import open_clip
 
@@ -64,11 +65,14 @@ def mask(tower: Any, x: torch.Tensor) -> torch.Tensor:
     return tower.attn_mask[: x.shape[1], : x.shape[1]]
 
 
-def pool(tower: Any, x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Return features (n, d), not normalized, for the transformer's output x (n, length, width)."""
+def pool(tower: Any, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Return features (n, d), not normalized, for the transformer's output x (n, length, width).
+
+    ``ends`` are the positions (n,) of the end tokens.
+    """
     normed = tower.ln_final(x)
-    end_tokens = open_clip().transformer.text_global_pool(normed, ids, "argmax")
-    return projected(end_tokens, tower.text_projection)
+    rows = torch.arange(len(x), device=x.device)
+    return projected(normed[rows, ends], tower.text_projection)
 
 
 def projected(x: torch.Tensor, projection: nn.Module | torch.Tensor | None) -> torch.Tensor:
@@ -87,19 +91,22 @@ def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
         return model.encode_text(ids)
     x = embed(tower, ids)
     x = tower.transformer(x, attn_mask=mask(tower, x))
-    return pool(tower, x, ids)
+    return pool(tower, x, ids.argmax(dim=-1))
 
 
-def encode_texts(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return (n, d) as ``encode``, for ids (n, context length); a ``causal_tower`` reads them up to
-    the longest.
+def encode_texts(model: Any, ids: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return (n, d) as ``encode`` on ``device``, for ids (n, context length); a ``causal_tower``
+    reads them up to the longest.
+
+    If ``ids`` are on the CPU, their lengths are known without waiting for a GPU.
     """
     if causal_tower(model) is None:
-        return encode(model, ids)
+        return encode(model, to_device(ids, device))
     counts = lengths(ids)
     order = counts.argsort(stable=True)  # a different order changes floating-point rounding
     truncated = ids[order, : int(counts.max())]
-    return encode(model, truncated)[order.argsort()]
+    features = encode(model, to_device(truncated, device))
+    return features[to_device(order.argsort(), device)]
 
 
 def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -131,7 +138,8 @@ def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """
     tower = causal_tower(model)
     if tower is None or len(ids) == 1:
-        return encode_texts(model, ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
+        features = encode_texts(model, ids.flatten(0, 1), ids.device)
+        return features.unflatten(0, ids.shape[:2])
     packed = _pack(ids)
     # Slots after the end of the last text are not read.
     positions = packed.position.clamp(max=ids.shape[2] - 1)

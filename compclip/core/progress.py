@@ -5,12 +5,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Self, TypeVar
+from typing import Self, SupportsFloat, TypeVar
 
 from compclip.core.log import UNDER_RUN, log
 
 T = TypeVar("T")
 LOGGED_EVERY = 15  # seconds
+NOTED_EVERY = 1  # seconds between two notes of a bar
 
 
 class Progress:
@@ -35,24 +36,28 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
 
-    def add(self, n: int = 1, note: str = "") -> None:
-        """Count ``n`` more; ``note`` (a loss, a rate) is shown behind the count."""
+    def add(self, n: int = 1, loss: SupportsFloat | None = None) -> None:
+        """Count ``n`` more; ``loss`` is shown behind the count.
+
+        It is read only when it is shown, because to read a tensor waits for a GPU.
+        """
         self.done += n
         if self.bar is not None:
             self.bar.update(n)
-            if note:
-                self.bar.set_postfix_str(note, refresh=False)
-            return
         now = time.monotonic()
-        if now - self.logged >= LOGGED_EVERY:
-            self.logged = now
-            rate = self.done / (now - self.started)
-            if self.total:
-                left = (self.total - self.done) / rate if rate else float("inf")
-                text = "%d of %d %s (%.0f per second, about %.0f s left) %s"
-                log.info(text, self.done, self.total, self.unit, rate, left, note)
-            else:
-                log.info("%d %s (%.0f per second) %s", self.done, self.unit, rate, note)
+        if now - self.logged < (LOGGED_EVERY if self.bar is None else NOTED_EVERY):
+            return
+        self.logged = now
+        note = "" if loss is None else f"loss {float(loss):.3f}"
+        rate = self.done / (now - self.started)
+        if self.bar is not None:
+            self.bar.set_postfix_str(note, refresh=False)
+        elif self.total:
+            left = (self.total - self.done) / rate if rate else float("inf")
+            text = "%d of %d %s (%.0f per second, about %.0f s left) %s"
+            log.info(text, self.done, self.total, self.unit, rate, left, note)
+        else:
+            log.info("%d %s (%.0f per second) %s", self.done, self.unit, rate, note)
 
 
 def track(items: Iterable[T], total: int | None, unit: str) -> Iterator[T]:

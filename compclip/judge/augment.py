@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 import torch
 import torch.nn.functional as F
 
+from compclip.clip.device import to_device
 from compclip.core.seeds import derive_seed
 
 # Factors of the mild changes. They are drawn uniformly in their logarithm, so that halving is as
@@ -115,8 +116,8 @@ def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     # other changes.
     generator = torch.Generator().manual_seed(changes.grain)
     # Drawn on the CPU, because a GPU's generator gives other numbers.
-    pattern = torch.randn(pixels.shape[1:3], generator=generator).to(pixels.device)
-    noise = _per_image(changes.noise) * pattern
+    pattern = torch.randn(pixels.shape[1:3], generator=generator)
+    noise = _per_image(changes.noise) * to_device(pattern, pixels.device)
     return _tone(_move(pixels, changes), changes, noise)
 
 
@@ -149,7 +150,7 @@ def _sampling_points(length: int, shift: torch.Tensor, size: torch.Tensor) -> to
 def _tone(pixels: torch.Tensor, changes: Changes, noise: torch.Tensor) -> torch.Tensor:
     light = _per_image(changes.light)
     contrast = _per_image(changes.contrast)
-    gray = pixels @ torch.tensor(LUMINANCE, device=pixels.device)
+    gray = pixels @ to_device(torch.tensor(LUMINANCE), pixels.device)
     mean = gray.mean(dim=(1, 2), keepdim=True)
     # at least 1, because the strength below divides by it
     toned = (light * (mean + contrast * (gray - mean))).clamp_(1, MAX)

@@ -2,9 +2,10 @@
 
 import math
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -28,13 +29,24 @@ def moving(model: nn.Module) -> set[str]:
     return names & set(model.state_dict())
 
 
+def _copied(state: Any) -> Any:
+    """Return a copy of ``state`` in memory, which further steps do not change."""
+    if isinstance(state, torch.Tensor):
+        return state.to("cpu", copy=True)
+    if isinstance(state, dict):
+        return {key: _copied(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [_copied(value) for value in state]
+    return state
+
+
 @dataclass
 class Checkpoint:
-    """The state of a training in ``file``. The last state stays, so a finished training is not
-    repeated.
+    """The state of a training in ``file``: ``with Checkpoint(...) as checkpoint``.
 
-    ``unit`` is what a row of the log covers. Writing checkpoints takes at most ``fraction`` of the
-    time.
+    A thread writes it while the training goes on. The last state stays, so a finished training is
+    not repeated. ``unit`` is what a row of the log covers. Writing checkpoints takes at most
+    ``fraction`` of the time.
     """
 
     file: Path
@@ -47,17 +59,29 @@ class Checkpoint:
     def __post_init__(self) -> None:
         # Frozen weights are not written: the model is built with them again.
         self.names = moving(self.model)
-        self.written_at = time.monotonic()
+        self.begun_at = time.monotonic()
         self.cost = 0.0  # seconds that the last checkpoint took to write
+        self.writer = ThreadPoolExecutor(1)
+        self.writing: Future[None] = Future()
+        self.writing.set_result(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the thread, also after an error, so that the last checkpoint is complete."""
+        self.writer.shutdown()
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
-        """Write the state after ``rows`` if ``EVERY`` seconds have passed, or if it is the
-        ``last``.
+        """Write the state after ``rows`` if ``EVERY`` seconds have passed since the last
+        checkpoint was begun, or if it is the ``last``, which is complete on return.
         """
-        begun_at = time.monotonic()
         interval = max(EVERY, self.cost / self.fraction)
-        if not last and begun_at - self.written_at < interval:
+        if not last and time.monotonic() - self.begun_at < interval:
             return
+        # The one before is complete, except on a slow disk; its errors are raised here.
+        self.writing.result()
+        self.begun_at = time.monotonic()
         weights = self.model.state_dict()
         state = {
             "model": {name: weights[name] for name in weights if name in self.names},
@@ -65,10 +89,14 @@ class Checkpoint:
             "scaler": self.scaler.state_dict(),
             "rows": rows,
         }
+        self.writing = self.writer.submit(self._write, _copied(state))
+        if last:
+            self.writing.result()
+
+    def _write(self, state: dict[str, Any]) -> None:
         with sealed(self.file) as file:
             torch.save(state, file)
-        self.written_at = time.monotonic()
-        self.cost = self.written_at - begun_at
+        self.cost = time.monotonic() - self.begun_at
 
     def resume(self) -> list[dict[str, Any]]:
         """Load the state if it exists undamaged, and return the rows of the finished units."""

@@ -50,7 +50,9 @@ class Training(ModelConfig):
         "place and noise, never in hue, so that judges recognize pairs in other styles",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="auto: a GPU if there is one"
+        "auto",
+        description="auto: a GPU if there is one, except for models such as sketch, which "
+        "gain nothing from it",
     )
     gpus: int = Field(
         1,

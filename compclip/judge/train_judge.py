@@ -223,12 +223,11 @@ def evaluator(training_inputs: TrainingInputs, training_data: TrainingData) -> E
 
     def encode(encoder: Features, n: int, name: str) -> np.ndarray:
         """Return embeddings (n, d) of unit length."""
-        batches = []
+        starts = range(0, n, ENCODED_AT_ONCE)
+        batches = [np.arange(start, min(start + ENCODED_AT_ONCE, n)) for start in starts]
         with torch.inference_mode(), autocast(training_inputs.precision, judge.device):
-            for start in range(0, n, ENCODED_AT_ONCE):
-                stop = min(start + ENCODED_AT_ONCE, n)
-                batches.append(encoder(np.arange(start, stop)))
-            normalized = F.normalize(torch.cat(batches), dim=-1)
+            features = torch.cat(list(encoder(batches)))
+            normalized = F.normalize(features, dim=-1)
             vectors = normalized.float().cpu().numpy()
         # In half precision, lengths are not exact.
         check_embeddings(vectors, "in training", lambda row: f"{name} {row + 1} of {n}", unit=False)

@@ -3,7 +3,7 @@
 import fnmatch
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -37,8 +37,8 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions; ``images`` and ``captions`` map row numbers to features.
 
-    The captions of image i are rows first[i] to first[i] + count[i]. With augmentation, ``images``
-    also takes the ``Changes`` of these images.
+    The captions of image i are rows first[i] to first[i] + count[i]. ``images`` also takes a list
+    of the ``Changes`` of each batch's images, or of None without augmentation.
     """
 
     images: Features
@@ -198,15 +198,21 @@ class _Trainer:
         order = draw.permutation(self.n)
         captions = _draw_captions(draw, self.examples, self.config.captions)
         first_step = epoch * self.steps_per_epoch
-        losses = []
-        for number in range(self.steps_per_epoch):
-            in_batch = order[number * self.batch : (number + 1) * self.batch]
+        steps = range(first_step, first_step + self.steps_per_epoch)
+        batches = []
+        for start in range(0, self.steps_per_epoch * self.batch, self.batch):
             # Sorted, so that rows of the file of activations are read in order.
-            chosen = np.sort(in_batch)[self.local]
-            step = first_step + number
+            in_batch = np.sort(order[start : start + self.batch])
+            batches.append(in_batch[self.local])
+        images = self.examples.images(batches, [self._changes(step) for step in steps])
+        texts = self.examples.captions([captions[:, batch].ravel() for batch in batches])
+        # They stay on the device until the epoch ends, because reading one waits for its step.
+        step_losses: list[torch.Tensor] = []
+        for step in steps:
             lr = rate(step, self.steps, self.config.lr, self.config.warmup, self.config.schedule)
-            losses.append(self.train_step(step, lr, chosen, captions[:, chosen]))
-            progress.add(1, f"loss {losses[-1]:.3f}")
+            step_losses.append(self.train_step(lr, images, texts))
+            progress.add(1, step_losses[-1])
+        losses = torch.stack(step_losses).tolist()
         if not np.isfinite(losses).all():
             raise UserError(
                 f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it "
@@ -214,31 +220,32 @@ class _Trainer:
             )
         return {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses)), "lr": lr}
 
-    def train_step(self, step: int, lr: float, images: np.ndarray, captions: np.ndarray) -> float:
-        """Take a step with images (n,) and k captions of each (k, n), by number; return its
+    def train_step(
+        self, lr: float, images: Iterator[torch.Tensor], texts: Iterator[torch.Tensor]
+    ) -> torch.Tensor:
+        """Take a step with the next features of n images, and of k * n captions; return its
         loss.
         """
-        changes = self._changes(step)
         with autocast(self.config.precision, self.device):
-            image_features = F.normalize(self.examples.images(images, *changes), dim=-1)
-            text_features = F.normalize(self.examples.captions(captions.ravel()), dim=-1)
+            image_features = F.normalize(next(images), dim=-1)
+            text_features = F.normalize(next(texts), dim=-1)
         # outside of autocast: the loss is computed in 32 bits
         loss = _loss(self.group, image_features, text_features, self.model.logit_scale)
         self.optimizer.zero_grad()
         self.scaler.scale(loss).backward()
         take_step(self.model, self.optimizer, self.scaler, lr, self.group)
-        return loss.item()
+        return loss.detach()
 
-    def _changes(self, step: int) -> list[Changes]:
+    def _changes(self, step: int) -> Changes | None:
         """Return the changes of this process's images; none before augmentation begins."""
         if self.config.augment == "none":
-            return []
+            return None
         strength = strength_at(step, self.steps)
         if strength == 0:
-            return []
+            return None
         # Drawn for the whole batch, so that the number of processes does not change them.
         changes = draw_changes(self.batch, self.seed, step, strength=strength)
-        return [changes.each(itemgetter(self.local))]
+        return changes.each(itemgetter(self.local))
 
 
 def train(
@@ -270,7 +277,7 @@ def train(
         return rows  # before images are read
     examples, evaluate = prepare()
     trainer = _Trainer(model, optimizer, loss_scaler, examples, config, seed, group)
-    with Progress(trainer.steps, "steps") as progress:
+    with state, Progress(trainer.steps, "steps") as progress:
         progress.add(len(rows) * trainer.steps_per_epoch)
         for epoch in range(len(rows), config.epochs):
             row = trainer.train_epoch(epoch, progress)

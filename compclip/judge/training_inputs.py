@@ -4,7 +4,7 @@ A tower that trains completely reads pixels or ids. The activations of a frozen 
 once and kept in a file, from which each step starts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import torch
 
 from compclip.clip import text_tower
 from compclip.clip.activations import Activations
-from compclip.clip.device import autocast
+from compclip.clip.device import autocast, to_device, to_device_at_once
 from compclip.clip.freeze_point import FreezePoint, image_freeze_point, text_freeze_point
 from compclip.clip.model import Judge
 from compclip.clip.pixels import Item
@@ -21,8 +21,11 @@ from compclip.judge.augment import VIEWS, Changes, change, draw_changes
 from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
-# Maps row numbers, and the changes of images if there are any, to features (n, d), not normalized.
-Features = Callable[..., torch.Tensor]
+# Maps batches of row numbers, and the changes of each batch's images if there are any, to the
+# features (n, d) of each batch, not normalized. They are computed batch by batch, but all numbers
+# are copied to a GPU at once.
+Features = Callable[..., Iterator[torch.Tensor]]
+Batches = Sequence[np.ndarray]
 
 # Images that are read together, or images or captions that a frozen part encodes together.
 ITEMS_AT_ONCE = 64
@@ -31,9 +34,10 @@ ITEMS_AT_ONCE = 64
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
     """Return the features of captions, given as ids (n, length), by the whole text tower."""
 
-    def features(rows: np.ndarray) -> torch.Tensor:
-        chosen = ids[torch.from_numpy(rows)].to(judge.device)
-        return text_tower.encode_texts(judge.model, chosen)
+    def features(batches: Batches) -> Iterator[torch.Tensor]:
+        for rows in batches:
+            chosen = ids[torch.from_numpy(rows)]
+            yield text_tower.encode_texts(judge.model, chosen, judge.device)
 
     return features
 
@@ -87,7 +91,7 @@ class TrainingInputs:
         device = self.judge.device
         apply = None
         if changes is not None:
-            changes = changes.each(lambda values: values.to(device))
+            changes = changes.each(lambda values: to_device(values, device))
             apply = partial(change, changes=changes)
         return self.judge.preprocess.floats(pixels, device, apply)
 
@@ -109,9 +113,13 @@ class TrainingInputs:
         batches = map(torch.from_numpy, judge.read_ahead(items, ITEMS_AT_ONCE))
         table = self._readable(table, batches, f"pixels of {len(items)} images")
 
-        def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
-            pixels = table[torch.from_numpy(rows)].numpy()
-            return judge.model.encode_image(self._floats(pixels, changes))
+        def features(
+            batches: Batches, changes: Sequence[Changes | None] | None = None
+        ) -> Iterator[torch.Tensor]:
+            rows = [torch.from_numpy(numbers) for numbers in batches]
+            each_changes = changes or [None] * len(rows)
+            for pixels, batch_changes in zip(table.batches(rows), each_changes, strict=True):
+                yield judge.model.encode_image(self._floats(pixels.numpy(), batch_changes))
 
         return features
 
@@ -152,15 +160,16 @@ class TrainingInputs:
         description = f"{len(items)} images{in_views} after {point.last_frozen}"
         table = self._readable(table, batches, description)
 
-        def features(rows: np.ndarray, changes: Changes | None = None) -> torch.Tensor:
-            chosen = torch.from_numpy(rows) * views
-            if changes is not None:
-                chosen = chosen + changes.view
-            x = table[chosen]
-            # Maps were kept channels last; sequences of tokens have three dimensions.
-            if x.ndim == 4:
-                x = x.permute(0, 3, 1, 2)
-            return point.trained(x)
+        def features(
+            batches: Batches, changes: Sequence[Changes | None] | None = None
+        ) -> Iterator[torch.Tensor]:
+            rows = [torch.from_numpy(numbers) * views for numbers in batches]
+            for number, batch_changes in enumerate(changes or ()):
+                if batch_changes is not None:
+                    rows[number] += batch_changes.view
+            for x in table.batches(rows):
+                # Maps were kept channels last; sequences of tokens have three dimensions.
+                yield point.trained(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
 
         return features
 
@@ -195,14 +204,21 @@ class TrainingInputs:
         description = f"{len(ids)} captions, {tokens} tokens, after {point.last_frozen}"
         table = self._readable(table, batches, description)
 
-        def features(rows: np.ndarray) -> torch.Tensor:
-            chosen = torch.from_numpy(rows)
+        def rows_of(chosen: torch.Tensor) -> torch.Tensor:
+            """Return the rows in the file (n, longest) of the tokens of captions (n,)."""
             longest = int(lengths[chosen].max())
             last_tokens = lengths[chosen, None] - 1
             # A caption repeats its end token after the end; earlier tokens do not attend to it.
             positions = torch.arange(longest).minimum(last_tokens)
-            table_rows = starts[chosen, None] + positions
-            x = table[table_rows.flatten()].unflatten(0, table_rows.shape)
-            return point.trained(x, ids[chosen, :longest].to(judge.device))
+            return starts[chosen, None] + positions
+
+        def features(batches: Batches) -> Iterator[torch.Tensor]:
+            chosen = [torch.from_numpy(rows) for rows in batches]
+            rows = [rows_of(captions) for captions in chosen]
+            ends = [lengths[captions] - 1 for captions in chosen]
+            outputs = table.batches([numbers.flatten() for numbers in rows])
+            sent_ends = to_device_at_once(ends, judge.device)
+            for x, numbers, end in zip(outputs, rows, sent_ends, strict=True):
+                yield point.trained(x.unflatten(0, numbers.shape), end)
 
         return features

@@ -312,7 +312,7 @@ def train_specs(
     # On a CPU, both would compete for the same cores.
     if is_gpu(judge.device):
         batches = ahead(batches)
-    with settled(judge.threads), Progress(steps, "steps") as progress:
+    with settled(judge.threads), checkpoints, Progress(steps, "steps") as progress:
         progress.add(done)
         for step in range(done, steps):
             # The model may draw, too, for example for dropout.
@@ -323,7 +323,7 @@ def train_specs(
             require(is_finite, "specs.training.lr", fault, f"lower it ({settings.lr})")
             epoch = step // epoch_steps + 1
             rows.append({"step": step + 1, "epoch": epoch, **row})
-            progress.add(1, f"loss {row['loss']:.3f}")
+            progress.add(1, row["loss"])
             # All processes have the same state, so one of them writes it.
             if group.first:
                 checkpoints.keep(rows, last=step + 1 == steps)

@@ -76,7 +76,9 @@ def test_texts_are_encoded_as_in_the_whole_context(own: dict[str, Any]) -> None:
     families = torch.stack(
         [tokenize(tokenizer, list(texts)) for texts in zip(*FAMILIES, strict=True)]
     )
-    pairs = [(model.encode_text(part), encode_texts(model, part)) for part in (ids, ids[:1])]
+    pairs = [
+        (model.encode_text(part), encode_texts(model, part, part.device)) for part in (ids, ids[:1])
+    ]
     pairs.append(
         (
             torch.stack([model.encode_text(part) for part in families]),
@@ -102,7 +104,7 @@ def test_another_tower_gets_all_its_tokens(cfg: dict[str, Any]) -> None:
     judge = new_judge(cfg)
     ids = tokenize(judge.tokenizer, ["a bird", "a"])
     assert causal_tower(judge.model) is None
-    assert torch.equal(encode_texts(judge.model, ids), judge.model.encode_text(ids))
+    assert torch.equal(encode_texts(judge.model, ids, ids.device), judge.model.encode_text(ids))
     ((rows, whole),) = by_length(judge.model, ids)
     assert rows.tolist() == [0, 1] and whole is ids
     with torch.inference_mode():

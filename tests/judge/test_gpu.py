@@ -15,8 +15,8 @@ from torch import nn
 
 from compclip.clip.device import settle
 from compclip.clip.model import load_judge
-from compclip.judge import train_judge
-from tests.accelerator import accelerator
+from compclip.judge import train_judge, training
+from tests.accelerator import accelerator, waits
 
 from .conftest import PUBLISHED, Model, Train, assert_alike, untrained
 
@@ -87,3 +87,61 @@ def test_the_simulation_refuses_what_a_gpu_does() -> None:
             torch.ones(1, device=device)
         # A tensor without dimensions may be on any device, and so may indices.
         assert (torch.ones(3, device=device) * torch.tensor(2.0))[torch.tensor([1])].item() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "free", "settings"),
+    [
+        ("resnet", 2**33, {"trainable": PUBLISHED, "captions": 2}),
+        ("resnet", 2**10, {"trainable": PUBLISHED, "precision": "amp_bf16"}),
+        ("resnet", 2**33, {"trainable": ["*"], "augment": "mild", "epochs": 4}),
+        ("vit", 2**33, {"trainable": ["*"], "precision": "amp_fp16"}),
+    ],
+    ids=["activations on the GPU", "activations in memory", "augmented pixels", "whole towers"],
+)
+def test_a_step_does_not_wait(
+    train: Train,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    free: int,
+    settings: dict[str, Any],
+) -> None:
+    """Of all steps, in every epoch: the progress shows no loss before 15 seconds."""
+    waits_of_steps = []
+    whole_step = training._Trainer.train_step
+
+    def counted_step(*arguments: Any) -> torch.Tensor:
+        waits.clear()
+        loss = whole_step(*arguments)
+        waits_of_steps.append(list(waits))
+        return loss
+
+    monkeypatch.setattr(training._Trainer, "train_step", counted_step)
+    settings = {"model": model(name), "lr": 0.002, "epochs": 2, **settings}
+    with accelerator(free):
+        train("there", **settings)
+    assert waits_of_steps == [[]] * (4 * settings["epochs"])
+
+
+def test_the_simulation_notes_what_waits() -> None:
+    with accelerator() as device:
+        waits.clear()
+        there = torch.ones(3).pin_memory().to(device, non_blocking=True)
+        there[torch.tensor([0, 2]).pin_memory().to(device, non_blocking=True)] += 1
+        assert waits == []
+        for wait in (
+            there.sum().item,
+            there.tolist,
+            there.cpu,
+            there.nonzero,
+            there.unique,
+            lambda: there[there > 0],
+            lambda: there[torch.tensor([0])],
+            lambda: torch.ones(3).to(device),
+            lambda: torch.ones(3).to(device, non_blocking=True),
+            lambda: torch.ones(3).pin_memory().to(device),
+        ):
+            wait()
+            assert waits
+            waits.clear()

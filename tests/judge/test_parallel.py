@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from compclip.clip.device import find_device
+from compclip.clip.sources import find_model
 from compclip.core.errors import UserError
 from compclip.core.identity.code import ROOT
 from compclip.judge.parallel import Group, own_device, synchronise_norms
@@ -96,3 +97,18 @@ def test_a_gpu_of_any_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "exists", lambda path: str(path) == "/dev/nvidia3")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert [find_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
+def test_auto_takes_the_cpu_for_a_small_model(
+    monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    small = find_model("sketch").model_cfg
+    assert find_device("auto", model_cfg=small).type == "cpu"
+    assert lines == ["judge.device: auto takes the CPU, as fast as a GPU for a model this small"]
+    assert find_device("cuda", model_cfg=small).type == "cuda"
+    for model in ("birds", "RN101"):
+        assert find_device("auto", model_cfg=find_model(model).model_cfg).type == "cuda", model
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert find_device("auto", model_cfg=small).type == "cpu"
+    assert len(lines) == 1, "without a GPU there is nothing to say"

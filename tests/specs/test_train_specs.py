@@ -215,7 +215,7 @@ def test_the_rate_counts_and_settings_that_do_not_fit(
     for changes, message in (
         ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
         (
-            {"lr": 100, "epochs": 5},
+            {"lr": 1e30, "epochs": 5},
             r"specs\.training\.lr: the loss is NaN or infinite in step \d+; lower it",
         ),
     ):

@@ -6,7 +6,7 @@ import pandas as pd
 
 from compclip.clip.device import find_device, settle
 from compclip.clip.model import JUDGE_MANIFEST, save_judge
-from compclip.clip.sources import model_name
+from compclip.clip.sources import find_model, model_name
 from compclip.core.artifacts.files import atomic, write_json
 from compclip.core.artifacts.parquet import read_frame, read_table
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
@@ -27,8 +27,11 @@ def main(job: Job) -> None:
     settings = Training.model_validate(params.settings)
     # Before any use of torch, so that the same seed gives the same weights.
     settle(params.threads)
+    # Several GPUs are asked for explicitly, whatever the model gains.
+    model_cfg = find_model(settings.model, settings.revision).model_cfg
+    device = find_device(settings.device, model_cfg=model_cfg if settings.gpus == 1 else None)
     # Each process of a group trains on a GPU of its own.
-    device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
+    device = own_device(device, settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
         training_data = find_training_data(
             read_table(read.captions, CAPTIONS),

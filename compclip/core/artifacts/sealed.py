@@ -4,10 +4,11 @@ The digest is part of the file, so that a kill never separates them.
 """
 
 import hashlib
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from compclip.core.artifacts.files import atomic
 from compclip.core.log import log
@@ -38,14 +39,26 @@ def _ending_of(file: BinaryIO, size: int) -> bytes:
     return ending(digest)
 
 
+class _Hashed(io.BufferedWriter):
+    """A new file, and the digest of what has been written to it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path, "wb"))
+        self.digest = seal()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return super().write(data)
+
+
 @contextmanager
 def sealed(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write, which is moved to ``path``, with its digest, when the block ends."""
-    with atomic(path) as temporary:
-        with temporary.open("wb") as file:
-            yield file
-        with temporary.open("rb+") as written:
-            written.write(_ending_of(written, temporary.stat().st_size))
+    """Yield a file to write from its beginning to its end, which is moved to ``path``, with its
+    digest, when the block ends.
+    """
+    with atomic(path) as temporary, _Hashed(temporary) as file:
+        yield file
+        file.write(ending(file.digest))
 
 
 def read_sealed(path: Path) -> bytes | None:
