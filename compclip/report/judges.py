@@ -9,15 +9,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import table as table_of
 from compclip.core.settings.calls import checked
-from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS
+from compclip.core.tables import HELD_OUT, HELD_OUT_SPLITS, TESTS, TEXT_CHOICES, are_among
 from compclip.report.composed import ANCHOR_NAMES, Anchors, Estimates, estimate_all, rows_of
 from compclip.report.rows import Row
 from compclip.report.scored import ENTRY, Scored
@@ -53,6 +54,9 @@ COLUMNS = [
     "note",
 ]
 Passes = Mapping[str, bool]
+# Choices from Python; other columns, such as cluster, may be missing.
+CHOICE_COLUMNS = [*IMAGE_KEY, "pair", OF_ADJECTIVE, "adjective_chosen"]
+JudgedChoices = Annotated[Any, table_of(TEXT_CHOICES, *CHOICE_COLUMNS)]
 # Pairs on which judges differ most, of each two judges.
 MOST_PAIRS = 5
 
@@ -207,12 +211,61 @@ def as_anchors(name: str | Mapping[str, str]) -> dict[str, str | None]:
     """Return an anchor's generator for each split."""
     if isinstance(name, str):
         return dict.fromkeys(TESTS, name)
+    unknown = sorted(name.keys() - {*TESTS})
+    require(not unknown, "reference and usual", f"split {unknown}", f"known: {', '.join(TESTS)}")
     return {split: name.get(split) for split in TESTS}
+
+
+def require_whole(choices: pd.DataFrame, reference: str | None, split: str) -> None:
+    """Raise UserError unless each generator and member has a choice wherever the reference has
+    one.
+    """
+    of_split = choices[choices["split"] == split]
+    asked = of_split[of_split[OF_ADJECTIVE].notna()]
+    expected = asked.loc[asked["generator"] == reference, ENTRY].drop_duplicates()
+    for (generator, member), rows in of_split.groupby(["generator", "member"], sort=False):
+        # A missing choice would count as a wrong one.
+        is_there = are_among(expected, rows[rows[OF_ADJECTIVE].notna()], ENTRY)
+        lacking = expected[~is_there]
+        first = lacking.head(1).to_dict("records")
+        fault = (
+            f"no {OF_ADJECTIVE} for {len(lacking)} of {len(expected)} prompts, the first {first}"
+        )
+        location = f"choices: {generator}, {split}, member {member}"
+        remedy = "add a row for each prompt; 0 for a missing image"
+        require(not first, location, fault, remedy)
+
+
+def check_choices(choices: pd.DataFrame, anchors: Mapping[str, Sequence[str | None]]) -> None:
+    """Raise UserError unless choices of any origin can be estimated between these anchors."""
+    pairs = choices["pair"].dropna().unique()
+    unreadable = [pair for pair in pairs if not all(pair.partition("_"))]
+    fault = f"pair {unreadable[:1]}"
+    require(not unreadable, "choices", fault, "write adjective_noun, such as red_wing")
+    repeat = TEXT_CHOICES.repeat(choices)
+    require(not repeat, "choices", repeat or "", "remove one")
+    of_prompts = choices.groupby(["split", *ENTRY], sort=False)["pair"].nunique(dropna=False)
+    differing = of_prompts[of_prompts > 1].head(1).index.tolist()
+    remedy = "image_id and caption_id are those of the prompt, which all generators share"
+    require(not differing, "choices", f"several pairs for the prompt {differing}", remedy)
+    names = list(dict.fromkeys(choices["generator"]))
+    for member, rows in choices.groupby("member", sort=False):
+        lacking = [name for name in names if name not in set(rows["generator"])]
+        fault = f"no generator {lacking[:1]}"
+        require(not lacking, f"choices: member {member}", fault, "add its choices")
+    for split, (reference, usual) in anchors.items():
+        given = [name for name in (reference, usual) if name is not None]
+        unknown = [name for name in given if name not in names]
+        remedy = f"choose reference and usual of {', '.join(names)}"
+        require(not unknown, "choices", f"no generator {unknown[:1]}", remedy)
+        is_same = reference is not None and reference == usual
+        require(not is_same, split, f"{reference} is reference and usual", remedy)
+        require_whole(choices, reference, split)
 
 
 @checked
 def fraction_composed(
-    choices: pd.DataFrame,
+    choices: JudgedChoices,
     reference: str | dict[str, str],
     usual: str | dict[str, str],
     matched: list[str] | None = None,
@@ -233,18 +286,15 @@ def fraction_composed(
         several members, for new pairs, n, pairs, verdict and note, which says why there is none.
 
     Raises:
-        UserError: columns are missing, or a split has no anchors.
+        UserError: a value is refused, a generator lacks a choice, or a split has no anchors.
     """
-    missing = [name for name in (*IMAGE_KEY, "pair", *CHOSEN[:2]) if name not in choices]
-    require(not missing, "choices", f"no column {', '.join(missing)}", "make it by compclip.choose")
     references = as_anchors(reference)
     usuals = as_anchors(usual)
     anchors = {split: (references[split], usuals[split]) for split in TESTS}
+    if "member" not in choices:
+        choices = choices.assign(member="judge")
+    check_choices(choices, anchors)
     scores = scores_of_choices(choices, matched)
-    names = dict.fromkeys(score.generator for score in scores)
-    unknown = [name for pair in anchors.values() for name in pair if name and name not in names]
-    fault = f"no generator {unknown[:1]}"
-    require(not unknown, "choices", fault, f"choose reference and usual of {', '.join(names)}")
     judge = JudgedBy("judge", "", scores, anchors)
     fault = "reference and usual serve no seen and held-out split together"
     remedy = "add their images of test_seen and one other"

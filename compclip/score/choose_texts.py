@@ -20,7 +20,9 @@ from compclip.core.settings.arguments import (
     Whole,
     check_texts,
     need,
+    read_counts,
     read_ids,
+    refuse,
     require_joined,
     suspects,
 )
@@ -30,6 +32,8 @@ from compclip.judge.chooser import Chooser, JudgedImage, check_chances
 from compclip.score.choices import options_of
 from compclip.score.entries import ENTRY
 
+# A pair's name: an adjective and a noun, which may have several words.
+PAIR = "[^_]+_.+"
 # Choices asked at once, after which the progress is shown.
 ASKED_AT_ONCE = 1024
 # The columns of entries that name an image in a run; a table without generators has one.
@@ -113,6 +117,9 @@ class Asker:
                 if len(rows) == 1:
                     continue
                 texts = [options.texts[options.text_rows[row_number]] for row_number in rows]
+                # A text that is listed twice could be right and wrong.
+                fault = f"two equal texts among {texts}"
+                require(len(set(texts)) == len(texts), choice_id(row), fault, "remove one")
                 adjectives = None
                 if options.adjectives is not None:
                     adjectives = [options.adjectives[row_number] for row_number in rows]
@@ -229,7 +236,14 @@ def as_entries(entries: Any) -> pd.DataFrame:
     require(not missing, "entries", f"no column {', '.join(missing)}", "add it")
     # Captions of several generators repeat, so they are checked here.
     complete = complete.reset_index(drop=True)
+    need(complete.columns.is_unique, "two columns have one name")
     complete["image_id"] = read_ids(complete["image_id"], "column image_id: ")
+    for name in ("caption_id", "draw"):
+        complete[name] = read_counts(complete[name], f"column {name}: ")
+    pairs = complete["pair"].dropna().astype(str)
+    refuse(~pairs.str.fullmatch(PAIR), pairs, "adjective_noun", "column pair: ")
+    paths = complete["path"].dropna()
+    refuse(~paths.map(is_path), paths, "a path", "column path: ")
     check_texts(suspects(complete["text"].fillna("")), "column text: ")
     repeat = complete.duplicated(IMAGE_KEY)
     first = complete.loc[repeat, IMAGE_KEY].head(1).to_dict("records")
@@ -242,6 +256,10 @@ def as_entries(entries: Any) -> pd.DataFrame:
 def with_split(variants: pd.DataFrame) -> pd.DataFrame:
     """Return variants with the column split, that of entries without one by default."""
     return variants if "split" in variants else variants.assign(split=TESTS[0])
+
+
+def is_path(value: object) -> bool:
+    return isinstance(value, str | Path)
 
 
 ImageEntries = Annotated[Any, PlainValidator(as_entries)]
@@ -295,6 +313,9 @@ def list_options(
     require_joined(entries[[*CAPTION_KEY, "text"]], "entries", variants=variants)
     others = {OF_ADJECTIVE: with_split(variants)}
     lines = option_lines(Asker(seed=seed).questions(entries, others))
+    require(
+        lines, "entries", "no image whose prompt has variants", "give variants of these prompts"
+    )
     write_text("\n".join(lines) + "\n", Path(file))
     return len(lines)
 

@@ -1,5 +1,8 @@
 """What is composed by any judge, against the truth of a drawn world; and where judges agree."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +87,85 @@ def test_a_table_without_a_column_is_refused(missing: str) -> None:
     choices, _ = estimates(NamedColors())
     with pytest.raises(compclip.UserError, match=f"no column {missing}"):
         compclip.fraction_composed(choices.drop(columns=missing), "faithful", "usual")
+
+
+HELD_OUT_ROWS = "split == 'test_unseen' and generator == 'half'"
+
+
+def percent_instead_of_fraction(choices: pd.DataFrame) -> pd.DataFrame:
+    return choices.assign(adjective_first=choices["adjective_first"] * 100)
+
+
+def without_a_value(choices: pd.DataFrame) -> pd.DataFrame:
+    rows = choices.query(HELD_OUT_ROWS).index[:7]
+    choices.loc[rows, "adjective_first"] = np.nan
+    return choices
+
+
+def without_rows(choices: pd.DataFrame) -> pd.DataFrame:
+    return choices.drop(index=choices.query(HELD_OUT_ROWS).index[:7])
+
+
+def with_ids_of_images(choices: pd.DataFrame) -> pd.DataFrame:
+    return choices.assign(image_id=choices["generator"] + choices["image_id"])
+
+
+def with_words_as_pair(choices: pd.DataFrame) -> pd.DataFrame:
+    return choices.assign(pair=choices["pair"].str.replace("_", " "))
+
+
+def with_another_pair(choices: pd.DataFrame) -> pd.DataFrame:
+    is_half = choices["generator"] == "half"
+    return choices.assign(pair=choices["pair"].mask(is_half, "red_car"))
+
+
+def with_a_nameless_member(choices: pd.DataFrame) -> pd.DataFrame:
+    return choices.assign(member=None)
+
+
+def with_a_partial_member(choices: pd.DataFrame) -> pd.DataFrame:
+    first, second = choices.assign(member="0"), choices.assign(member="1")
+    return pd.concat([first, second[second["generator"] != "half"]], ignore_index=True)
+
+
+def twice(choices: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([choices, choices], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (percent_instead_of_fraction, "adjective_first: row 0: expected 0 to 1, got 100"),
+        (without_a_value, "half, test_unseen, member judge: no adjective_first for 7 of 400"),
+        (without_rows, "half, test_unseen, member judge: no adjective_first for 7 of 400"),
+        (with_ids_of_images, "usual, test_seen, member judge: no adjective_first for 200 of 200"),
+        (with_words_as_pair, "choices: pair .*; write adjective_noun"),
+        (with_another_pair, "several pairs for the prompt"),
+        (with_a_nameless_member, "column member: "),
+        (with_a_partial_member, "member 1: no generator .'half'."),
+        (twice, "duplicate of an earlier row"),
+    ],
+)
+def test_choices_that_would_give_a_wrong_number_are_refused(
+    change: Callable[[pd.DataFrame], pd.DataFrame], fault: str
+) -> None:
+    choices, _ = estimates(NamedColors())
+    choices = choices.drop(columns="member")
+    with pytest.raises(compclip.UserError, match=fault):
+        compclip.fraction_composed(change(choices), "faithful", "usual")
+
+
+@pytest.mark.parametrize(
+    ("usual", "fault"),
+    [
+        ("faithful", "faithful is reference and usual"),
+        ({"test_sen": "usual"}, "split .'test_sen'."),
+    ],
+)
+def test_anchors_that_do_not_fit_are_refused(usual: Any, fault: str) -> None:
+    choices, _ = estimates(NamedColors())
+    with pytest.raises(compclip.UserError, match=fault):
+        compclip.fraction_composed(choices, "faithful", usual)
 
 
 def test_an_anchor_that_was_not_judged_is_named() -> None:

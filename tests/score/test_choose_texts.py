@@ -106,12 +106,43 @@ def test_another_tool_answers_the_listed_options(tmp_path: Path) -> None:
         ({"image_id": None}, "entries"),
         ({"split": "train"}, "split .'train'.; expected one of"),
         ({"generator": "faithful", "draw": 0}, "duplicate"),
+        ({"pair": "red wing"}, "column pair: row 0: expected adjective_noun, got 'red wing'"),
+        ({"path": 3}, "column path: row 0: expected a path, got 3"),
+        ({"caption_id": "first"}, "column caption_id: "),
     ],
 )
 def test_entries_that_cannot_be_asked_are_refused(change: dict[str, object], fault: str) -> None:
     entries, variants = world({"half": 0.5}, n=10)
     with pytest.raises(compclip.UserError, match=fault):
         compclip.choose(NamedColors(), entries.assign(**change), variants)
+
+
+def test_ids_may_be_texts_in_both_tables() -> None:
+    entries, variants = world({}, n=10)
+    choices = compclip.choose(NamedColors(), entries, variants)
+    as_texts = [
+        table.assign(caption_id=table["caption_id"].astype(str)) for table in (entries, variants)
+    ]
+    assert compclip.choose(NamedColors(), *as_texts).equals(choices)
+
+
+def test_a_variant_equal_to_the_prompt_is_refused() -> None:
+    entries, variants = world({}, n=10)
+    own = variants.drop_duplicates(["split", "image_id"]).merge(
+        entries[["split", "image_id", "text"]].drop_duplicates(),
+        on=["split", "image_id"],
+        suffixes=("_variant", ""),
+    )
+    own["adjective"] = "own"
+    doubled = pd.concat([variants, own[[*variants]]], ignore_index=True)
+    with pytest.raises(compclip.UserError, match="two equal texts among"):
+        compclip.choose(NamedColors(), entries, doubled)
+
+
+def test_options_without_a_question_are_refused(tmp_path: Path) -> None:
+    entries, variants = world({}, n=10)
+    with pytest.raises(compclip.UserError, match="no image whose prompt has variants"):
+        compclip.list_options(entries.assign(path=None), variants, tmp_path / "options.jsonl")
 
 
 def test_a_judge_without_choose_is_refused() -> None:
