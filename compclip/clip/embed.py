@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache, keys
+from compclip.core.identity.cache import key, keys
 from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import has_changed, sha256
+from compclip.core.identity.vector_cache import Block, VectorCache
 from compclip.core.log import log
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Embedder:
     """A judge's embeddings of images and captions, checked and cached."""
 
     judge: Encoder
-    cache: Cache
+    cache: VectorCache
     batch: int
     settings: str  # what else determines the bytes of an embedding
     # Embedders whose judges see the same pixels; this one fills their caches, too.
@@ -110,6 +111,7 @@ class Embedder:
         for path in {path for path, _ in items}:
             digest = checked.get(str(path)) if checked else None
             digests[path] = digest or sha256(path)
+        names = _image_keys(items, digests)
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [items[row] for row in rows]
@@ -125,11 +127,10 @@ class Embedder:
             # The columns of the judges follow each other.
             vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
             for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
-                embedder._store(embedder._image_keys(chosen, digests), block)
+                embedder._store([names[row] for row in rows], block)
             return vectors
 
-        image_keys = self._image_keys(items, digests)
-        return self._rows("images", image_keys, encode, lambda row: str(items[row][0]))
+        return self._rows("images", names, encode, lambda row: str(items[row][0]))
 
     def files(
         self, paths: Sequence[str | Path], checked: Mapping[str, str] | None = None
@@ -139,6 +140,7 @@ class Embedder:
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return (n, d) for captions."""
+        names = _text_keys(texts)
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [texts[row] for row in rows]
@@ -146,23 +148,20 @@ class Embedder:
             vectors = self.judge.encode_texts(chosen, self.batch, *judges)
             vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
             for embedder, block in zip(self.with_same_tokens, blocks, strict=True):
-                embedder._store(embedder._text_keys(chosen), block)
+                embedder._store([names[row] for row in rows], block)
             return vectors
 
         def describe(row: int) -> str:
             return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
-        return self._rows("captions", self._text_keys(texts), encode, describe)
+        return self._rows("captions", names, encode, describe)
 
-    def _text_keys(self, texts: Sequence[str]) -> list[bytes]:
-        return keys(("caption", self.settings, self.judge.hash), zip(texts))
-
-    def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
-        rows = ((digests[path], repr(box)) for path, box in items)
-        return keys(("image", self.settings, self.judge.hash), rows)
+    @cached_property
+    def _context(self) -> bytes:
+        return key(self.settings, self.judge.hash)
 
     def _store(self, names: Sequence[bytes], vectors: np.ndarray) -> None:
-        self.cache.put((name, row.tobytes()) for name, row in zip(names, vectors, strict=True))
+        self.cache.put(self._context, names, vectors)
 
     def _rows(
         self,
@@ -175,32 +174,51 @@ class Embedder:
         first: dict[bytes, int] = {}  # row of each distinct key
         for row, name in enumerate(names):
             first.setdefault(name, row)
+        distinct = list(first)
 
-        def check(vectors: np.ndarray, checked: Sequence[bytes]) -> None:
+        def check(block: Block) -> None:
             judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(vectors, judge, lambda row: item(first[checked[row]]))
+            check_embeddings(
+                block.vectors, judge, lambda row: item(first[distinct[block.rows[row]]])
+            )
 
-        stored = self.cache.get(list(first))
-        vectors = {name: np.frombuffer(value, np.float32) for name, value in stored.items()}
-        widths = sorted({vector.size for vector in vectors.values()})
+        blocks = self.cache.get(self._context, distinct)
+        widths = sorted({block.vectors.shape[1] for block in blocks})
         if len(widths) > 1:
             fault = f"embeddings of {' and '.join(map(str, widths))} numbers by one judge"
             raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
-        if vectors:
+        is_missing = np.ones(len(distinct), bool)
+        for block in blocks:
             # A cache may be older than the check, or damaged.
-            check(np.stack(list(vectors.values())), list(vectors))
-        missing = [name for name in first if name not in vectors]
-        log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
+            check(block)
+            is_missing[block.rows] = False
+        missing = np.flatnonzero(is_missing).tolist()
+        log.info("%s: %d distinct, %d to encode", unit, len(distinct), len(missing))
         size = BATCHES_HELD * self.batch
         for start in range(0, len(missing), size):
-            new = missing[start : start + size]
-            encoded = np.ascontiguousarray(encode([first[name] for name in new]), np.float32)
-            check(encoded, new)  # before they are stored
-            self._store(new, encoded)
-            vectors |= zip(new, encoded, strict=True)
+            rows = missing[start : start + size]
+            encoded = encode([first[distinct[row]] for row in rows])
+            block = Block(rows, np.ascontiguousarray(encoded, np.float32))
+            check(block)  # before they are stored
+            self._store([distinct[row] for row in rows], block.vectors)
+            blocks.append(block)
         if not names:
             return np.zeros((0, 1), np.float32)
-        return np.stack([vectors[name] for name in names])
+        vectors = np.empty((len(distinct), blocks[0].vectors.shape[1]), np.float32)
+        for block in blocks:
+            vectors[block.rows] = block.vectors
+        if len(distinct) == len(names):
+            return vectors
+        position = {name: row for row, name in enumerate(distinct)}
+        return vectors[[position[name] for name in names]]
+
+
+def _text_keys(texts: Sequence[str]) -> list[bytes]:
+    return keys(("caption",), zip(texts))
+
+
+def _image_keys(items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
+    return keys(("image",), ((digests[path], repr(box)) for path, box in items))
 
 
 @contextmanager
@@ -219,7 +237,7 @@ def open_embedder(
     # All of these may change the last bits of an embedding.
     settings = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
     file = cache / "embeddings" / f"{judge.hash}.sqlite"
-    with settled(threads), Cache(file) as opened:
+    with settled(threads), VectorCache(file) as opened:
         yield Embedder(judge, opened, batch, settings)
 
 

@@ -16,8 +16,8 @@ import pandas as pd
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
 from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
-from compclip.core.identity.cache import Cache
 from compclip.core.identity.digests import sha256
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.log import log
 from compclip.core.reading.normal import normalize
 from compclip.core.settings.arguments import (
@@ -454,7 +454,7 @@ def embed_and_score(
     from compclip.clip.device import settled
 
     threads = getattr(judge, "threads", torch.get_num_threads())
-    with settled(threads), Cache(":memory:") as cache:
+    with settled(threads), VectorCache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, entry_set.name)
 
         def images(paths: Sequence[str]) -> np.ndarray:

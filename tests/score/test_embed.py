@@ -16,7 +16,8 @@ from compclip.clip.embed import (
     similarities,
 )
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache
+from compclip.core.identity.cache import KEY_BYTES
+from compclip.core.identity.vector_cache import VectorCache
 from tests.score.world import FakeJudge
 
 
@@ -31,7 +32,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> None:
     judge = FakeJudge()
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         embedder = Embedder(judge, cache, 4, "made")
         texts = embedder.texts(["red wing", "blue bill", "red wing"])
         images = embedder.images([(p, None) for p in files])
@@ -47,7 +48,7 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
 def test_an_item_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
     judge = FakeJudge()
     judge.hash, judge.embed = "other", lambda text: -FakeJudge.embed(text)
-    with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
+    with VectorCache(tmp_path / "c.sqlite") as one, VectorCache(tmp_path / "d.sqlite") as two:
         first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge, two, 4, "made")
         first.with_same_pixels = [second]
         items = [(path, None) for path in files]
@@ -63,28 +64,28 @@ def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: l
             files[1].write_text("red bill")
             return super().encode_images(items, batch)
 
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         with pytest.raises(UserError, match=r"1\.png: changed while it was read"):
             Embedder(Slow(), cache, 4, "made").images([(path, None) for path in files])
-        assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
-    with Cache(tmp_path / "c.sqlite") as cache:
+        assert cache.db.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         embedder = Embedder(FakeJudge(), cache, 4, "made")
         embedder.texts(["red wing", "blue bill"])
-        key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
-        cache.put([(key, value[:32])])
+        context, keys = cache.db.execute("SELECT context, keys FROM batches").fetchone()
+        cache.put(context, [keys[:KEY_BYTES]], np.zeros((1, 8), np.float32))
         with pytest.raises(
             InvalidEmbedding,
-            match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete",
+            match=r"c\.sqlite: embeddings of 8 and 16 numbers by one judge; delete",
         ):
             embedder.texts(["red wing", "blue bill"])
 
 
 def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = [f"{color} wing {n}" for color in ("red", "blue") for n in range(50)]
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         cold = Embedder(FakeJudge(), cache, 4, "made").texts(captions)
     warm_judge, other_judge = FakeJudge(), FakeJudge()
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         warm = Embedder(warm_judge, cache, 4, "made").texts(captions[::-1])[::-1]
         Embedder(other_judge, cache, 8, "made otherwise").texts(captions)
     assert warm.tobytes() == cold.tobytes()
@@ -98,10 +99,10 @@ def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
             return super().encode_texts(texts, batch)
 
     captions = [f"wing {n}" for n in range(20)]
-    with Cache(tmp_path / "killed.sqlite") as cache, pytest.raises(KeyboardInterrupt):
+    with VectorCache(tmp_path / "killed.sqlite") as cache, pytest.raises(KeyboardInterrupt):
         Embedder(Dies(), cache, 4, "made").texts(captions)
     judge = FakeJudge()
-    with Cache(tmp_path / "killed.sqlite") as cache:
+    with VectorCache(tmp_path / "killed.sqlite") as cache:
         Embedder(judge, cache, 4, "made").texts(captions)
     assert judge.texts_seen == captions[8:]
 
@@ -128,14 +129,14 @@ def test_embeddings_without_a_score_are_refused(
                 else super().embed(text)
             )
 
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
         embedder = Embedder(Odd(), cache, 4, "made")
         said = rf": its embedding by judge fake \(0123456789abcdef\) {fault}"
         with pytest.raises(InvalidEmbedding, match=rf"^caption 'blue bill'{said}"):
             embedder.texts(["red wing", "blue bill"])
         with pytest.raises(InvalidEmbedding, match=rf"1\.png{said}.*; use another judge"):
             embedder.images([(path, None) for path in files])
-        assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
+        assert cache.db.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
         if np.isfinite(value):
             with monkeypatch.context() as patch:
                 patch.setattr(embed, "LENGTH_TOLERANCE", 2)
