@@ -100,6 +100,12 @@ def _alone(log_file: Path) -> Iterator[None]:
         lock.release()
 
 
+def tune_process() -> None:
+    """Apply the settings of a step's process, which change no result."""
+    keep_freed_memory()
+    collect_rarely()
+
+
 def run_checked(
     main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]
 ) -> None:
@@ -140,8 +146,7 @@ def run_script(main: Callable[[Job], None]) -> None:
             "error: a script is run by its rule: `snakemake <output>`; to debug one, see "
             "workflow_scripts/mock_job.py"
         )
-    keep_freed_memory()
-    collect_rarely()
+    tune_process()
     # torch.distributed.run sets RANK in each process of a group.
     processes = getattr(snakemake.params, "processes", 1)
     if processes > 1 and "RANK" not in os.environ:

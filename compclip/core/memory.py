@@ -7,7 +7,7 @@ import gc
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 KEPT = 2**30  # bytes
-# As of gc.set_threshold: new objects until the youngest are searched, searches until older ones are.
+# New objects until they are searched, and searches until older ones are searched, too.
 RARELY = (50_000, 20, 100)
 
 
