@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import key, keys
+from compclip.core.identity.cache import key
 from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import has_changed, sha256
 from compclip.core.identity.vector_cache import Block, VectorCache
@@ -21,10 +21,12 @@ from compclip.core.log import log
 if TYPE_CHECKING:
     import pandas as pd
 
+Box = tuple[float, float, float, float]
 # An image's file and its bounding box.
-BoxedFile = tuple[Path, tuple[float, float, float, float] | None]
+BoxedFile = tuple[Path, Box | None]
 
 BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
+KEYS_KEPT = 1 << 17
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
 CAPTION_SHOWN = 80  # characters of a caption in an error
 # Pairs of an image and a text whose cosines are computed at once.
@@ -107,19 +109,26 @@ class Embedder:
 
         ``checked``: the digests of files that have been checked already, by path.
         """
-        digests = {}
-        for path in {path for path, _ in items}:
-            digest = checked.get(str(path)) if checked else None
-            digests[path] = digest or sha256(path)
-        names = _image_keys(items, digests)
+        digest_by_path = checked or {}
+        unchecked: dict[Path, str] = {}
+        digests = []
+        for path, _ in items:
+            digest = digest_by_path.get(str(path)) or unchecked.get(path)
+            if digest is None:
+                digest = sha256(path)
+                unchecked[path] = digest
+            digests.append(digest)
+        boxes = [box for _, box in items]
+        names = list(map(_image_key, digests, boxes))
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [items[row] for row in rows]
             judges = [embedder.judge for embedder in self.with_same_pixels]
             vectors = self.judge.encode_images(chosen, self.batch, *judges)
             # An embedding of other bytes would stay in the cache under the digest of these.
-            for path, _ in chosen:
-                if has_changed(path, digests[path]):
+            for row in rows:
+                path, _ = items[row]
+                if has_changed(path, digests[row]):
                     raise UserError(
                         f"{path}: changed while it was read; wait until it is complete and run "
                         "again"
@@ -140,7 +149,7 @@ class Embedder:
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return (n, d) for captions."""
-        names = _text_keys(texts)
+        names = list(map(_text_key, texts))
 
         def encode(rows: list[int]) -> np.ndarray:
             chosen = [texts[row] for row in rows]
@@ -213,12 +222,15 @@ class Embedder:
         return vectors[[position[name] for name in names]]
 
 
-def _text_keys(texts: Sequence[str]) -> list[bytes]:
-    return keys(("caption",), zip(texts))
+# Remembered, since all judges ask for the same images and texts.
+@lru_cache(KEYS_KEPT)
+def _image_key(digest: str, box: Box | None) -> bytes:
+    return key("image", digest, repr(box))
 
 
-def _image_keys(items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
-    return keys(("image",), ((digests[path], repr(box)) for path, box in items))
+@lru_cache(KEYS_KEPT)
+def _text_key(text: str) -> bytes:
+    return key("caption", text)
 
 
 @contextmanager
