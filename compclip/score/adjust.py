@@ -37,22 +37,25 @@ def calibration_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -
     return sorted(drawn.tolist())
 
 
-def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
+def best_multiple(sums: np.ndarray, n: np.ndarray, adjectives: np.ndarray) -> float:
     """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without
     entries.
 
     Args:
-        accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` with their numbers.
+        sums: (p pairs, multiples) sums of accuracies.
+        n: (p,) the number of each pair's entries.
         adjectives: (p,) the adjective of each pair.
     """
-    sums = accuracy.groupby(adjectives).sum()
-    if sums.empty:
+    if len(sums) == 0:
         return MULTIPLES[0]
-    by_adjective = sums[[*MULTIPLES]].div(sums["n"], axis=0)
-    # Over adjectives, so that a rare one counts as much as a frequent one. Rounded, so that the
-    # last bits do not decide.
-    means = by_adjective.mean().round(DECIMALS)
-    return float(means.idxmax())
+    names, number = np.unique(adjectives, return_inverse=True)
+    of_adjectives = np.zeros((len(names), len(MULTIPLES)))
+    np.add.at(of_adjectives, number, sums)
+    entries = np.bincount(number, weights=n)
+    # Over adjectives, so that a rare one counts as much as a frequent one.
+    means = (of_adjectives / entries[:, None]).mean(axis=0)
+    # Rounded, so that the last bits do not decide.
+    return MULTIPLES[int(means.round(DECIMALS).argmax())]
 
 
 def choose_adjustment(
@@ -87,10 +90,13 @@ def choose_adjustment(
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
     # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
-    adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
+    pairs = [str(pair) for pair in by_pair.index]
+    adjectives = np.array([split_pair(pair)[0] for pair in pairs])
+    sums = by_pair[[*MULTIPLES]].to_numpy()
+    n = by_pair["n"].to_numpy()
     # A multiple that is chosen on a pair would favor it over held-out ones.
     without_pair = {}
-    for pair in by_pair.index:
-        is_other = by_pair.index != pair
-        without_pair[str(pair)] = best_multiple(by_pair[is_other], adjectives[is_other])
-    return Adjustment(mean, best_multiple(by_pair, adjectives), without_pair)
+    for row, pair in enumerate(pairs):
+        is_other = np.arange(len(pairs)) != row
+        without_pair[pair] = best_multiple(sums[is_other], n[is_other], adjectives[is_other])
+    return Adjustment(mean, best_multiple(sums, n, adjectives), without_pair)

@@ -42,30 +42,55 @@ class EntrySet:
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
     # by the number of candidates and the seed
     _draws: dict[tuple[int, int], Draws] = field(default_factory=dict, init=False, repr=False)
+    # Another generator's set that differs only in paths, of which what follows is taken. Not in
+    # copies, which may have other texts.
+    _like: "EntrySet | None" = field(default=None, init=False, repr=False)
 
     # All judges ask for what follows, which does not depend on them.
     @cached_property
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
-        return {*self.entries["text"].unique(), *self.pool["text"].unique()}
+        if self._like:
+            return self._like.texts
+        return {*self.entries["text"].tolist(), *self.pool["text"].tolist()}
 
     @cached_property
     def numbered(self) -> "Numbered":
         """The set in integers."""
-        return number_set(self)
+        return self._like.numbered if self._like else number_set(self)
 
     @cached_property
     def options(self) -> Options:
         """The texts among which an adjective is chosen."""
+        if self._like:
+            return self._like.options
         return options_of(self.entries, self.split, self.variants)
 
     def draws(self, candidates: int, seed: int) -> Draws:
         """Return the sampled distractors."""
+        if self._like:
+            return self._like.draws(candidates, seed)
         key = candidates, seed
         if key not in self._draws:
             numbered = self.numbered
             self._draws[key] = sample_distractors(numbered.entries, numbered.pool, *key)
         return self._draws[key]
+
+    def share(self, sets: list["EntrySet"]) -> None:
+        """Derive nothing again that is the same in one of ``sets``, of other generators and from
+        the same tables; a set that is like none of them is added.
+        """
+        for entry_set in sets:
+            if self._is_like(entry_set):
+                object.__setattr__(self, "_like", entry_set)
+                return
+        sets.append(self)
+
+    def _is_like(self, other: "EntrySet") -> bool:
+        if self.name != other.name or self.pool is not other.pool:
+            return False
+        columns = [*ENTRY, "pair", "text"]
+        return self.entries[columns].equals(other.entries[columns])
 
 
 def judged_entries(
@@ -129,7 +154,7 @@ def entry_sets(
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity
 class Numbered:
     """A set in integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
 
@@ -155,7 +180,8 @@ def number_set(entry_set: EntrySet) -> Numbered:
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
     # The seeds of an entry's draws depend on its key alone, not on the other entries.
-    keys = list(entries[ENTRY].itertuples(index=False, name=None))
+    # Lists, because iterating over a column of strings takes several times as long.
+    keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
     numbered_entries = Entries(text_index[:n], class_index[:n], keys)
     numbered_pool = make_pool(image_index, class_index[n:], text_index[n:])
     return Numbered(numbered_entries, numbered_pool, list(texts))

@@ -40,6 +40,7 @@ Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 # Entries whose similarities are computed at once; fixed, because the shape may change the rounding
 # of a product.
 BLOCK = 256
+CLASSES_KEPT = 64
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,21 @@ class Weights:
         self.portions = portions.astype(dtype)
         self.weights = np.bincount(pool.texts, portions, texts).astype(dtype)
         self.total = int(portions.sum())
+        # by class; of those of the last entries
+        self._of_class: dict[int, tuple[np.ndarray, int]] = {}
 
     def of(self, class_index: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for a class, excluding its own captions, and their total."""
+        """Return the weights (texts,) for a class, excluding its own captions, and their total; not
+        to be changed.
+        """
+        # Entries are sorted by class, and several measures read the weights of each.
+        if class_index not in self._of_class:
+            if len(self._of_class) == CLASSES_KEPT:
+                self._of_class.clear()
+            self._of_class[class_index] = self._without(class_index)
+        return self._of_class[class_index]
+
+    def _without(self, class_index: int) -> tuple[np.ndarray, int]:
         low, high = self.pool.span(class_index)
         captions = slice(*self.pool.starts[[low, high]])
         portions = self.portions[captions]
@@ -246,25 +259,21 @@ def weigh(
 
 
 def judge_entries(
-    blocks: Blocks,
-    texts: int,
-    entries: Entries,
-    pool: Pool,
-    draws: Draws,
-    ties: Ties,
+    blocks: Blocks, entries: Entries, weights: Weights, draws: Draws, ties: Ties
 ) -> Judged:
-    """Return the results of ``entries`` against ``pool``, in one pass over their blocks."""
+    """Return the results of ``entries`` against the pool of ``weights``, in one pass over their
+    blocks.
+    """
     n = len(entries.own)
     similarity = np.zeros(n)
     beaten = np.zeros(n)
     tied = np.zeros(n)
     hit = np.zeros(n, bool)
     best_distractor = np.zeros(n, np.int64)
-    weights = Weights(pool, texts)
     for rows, values in blocks:
         own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
         similarity[rows] = own
-        drawn_texts = pool.texts[draws.captions[rows]]
+        drawn_texts = weights.pool.texts[draws.captions[rows]]
         distractors = np.take_along_axis(values, drawn_texts, axis=1)
         own_column = own[:, None]
         # A comparison with NaN is false, so NaN loses.
@@ -343,7 +352,7 @@ def r_precision(
 
     similarity_blocks = blocks(similarities, entries.classes)
     distractors = sample_distractors(entries, pool, candidates, seed)
-    return judge_entries(similarity_blocks, texts, entries, pool, distractors, ties)
+    return judge_entries(similarity_blocks, entries, Weights(pool, texts), distractors, ties)
 
 
 def _count_earlier(numbers: np.ndarray) -> list[int]:

@@ -6,6 +6,7 @@ run. A killed job finds its embeddings in the cache.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,12 @@ from compclip.score.measure_bias import (
     entries_by_images,
     measure_bias,
 )
-from compclip.score.score_images import embed_once, find_truncated, score_images
+from compclip.score.score_images import (
+    embed_once,
+    find_truncated,
+    number_by_embedding,
+    score_images,
+)
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.score.generator_scores import (
@@ -91,6 +97,7 @@ class ScoringTask:
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
     sets_by_generator: Mapping[str, list[EntrySet]]
+    captions_by_generator: Mapping[str, set[str]]  # of these sets
     bias_entries: BiasEntries
     digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
     find_item: Callable[[str], BoxedFile]
@@ -101,10 +108,15 @@ def read_task(job: Job) -> ScoringTask:
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.generated])
+    sets_by_generator = read_generators(job, inputs)
     return ScoringTask(
         inputs,
         captions=inputs.captions,
-        sets_by_generator=read_generators(job, inputs),
+        sets_by_generator=sets_by_generator,
+        captions_by_generator={
+            name: set[str]().union(*(entry_set.texts for entry_set in sets))
+            for name, sets in sets_by_generator.items()
+        },
         bias_entries=read_bias_entries(job, inputs),
         # Embeddings are cached by them; a file without one here is digested when it is embedded.
         digests=file_digests(image_folders),
@@ -127,6 +139,8 @@ def score_by_judge(
     def embed_images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(list(map(task.find_item, paths)), task.digests)
 
+    # Most generators have the same sets, whose texts are numbered once.
+    number = cache(partial(number_by_embedding, embed_texts=embed_texts))
     prompts = inputs.tables["prompts"]
     adjustment = choose_adjustment(
         prompts,
@@ -145,8 +159,8 @@ def score_by_judge(
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
     for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
-        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
-        captions = set[str]().union(*(entry_set.texts for entry_set in sets))
+        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment, number)
+        captions = task.captions_by_generator[name]
         counts = {"captions": len(captions), "truncated_captions": len(truncated & captions)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}

@@ -36,6 +36,7 @@ class VectorCache(Store):
         # by context: the batch of each key, and the last batch whose keys have been read
         self._batches: dict[bytes, dict[bytes, int]] = defaultdict(dict)
         self._last: dict[bytes, int] = {}
+        self._whole: set[int] = set()  # batches whose digest has been checked
         with self._errors():
             # Of earlier versions, which stored a row for each vector.
             self.db.execute("DROP TABLE IF EXISTS entries")
@@ -85,10 +86,12 @@ class VectorCache(Store):
         """Return the vectors of some keys of a batch; None if it is damaged."""
         query = "SELECT keys, vectors, digest FROM batches WHERE id = ?"
         names, content, digest = self.db.execute(query, (batch,)).fetchone()
-        # A damaged value may be of any type.
-        is_whole = isinstance(names, bytes) and isinstance(content, bytes)
-        if not is_whole or digest != keyed_digest(context, names + content):
-            return None
+        if batch not in self._whole:
+            # A damaged value may be of any type.
+            are_bytes = isinstance(names, bytes) and isinstance(content, bytes)
+            if not are_bytes or digest != keyed_digest(context, names + content):
+                return None
+            self._whole.add(batch)
         stored = list(_split(names))
         vectors = np.frombuffer(content, np.float32).reshape(len(stored), -1)
         places = [place for place, key in enumerate(stored) if key in row_by_key]
