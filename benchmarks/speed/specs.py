@@ -155,7 +155,7 @@ def measure(model: str = "ViT-B-32") -> dict[str, Any]:
         plain(pairs[:3])  # what is only slow the first time
         before, one = seconds(lambda: plain(pairs))
         with VectorCache(folder / "cache.sqlite") as cache:
-            embedder = Embedder(judge, cache, batch, "bench")
+            embedder = Embedder(judge, cache, batch)
             cold, cosines = seconds(lambda: cosines_of(embedder, pairs))
             new_images, of_new = seconds(lambda: cosines_of(embedder, of_others))
             cached = float(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -90,13 +90,23 @@ class Encoder(Protocol):
 
 
 @dataclass
+class Request:
+    """Images or captions to embed."""
+
+    unit: str
+    keys: list[bytes]  # (n,) of the cache
+    # from some of the n rows, and the other judges, to the columns of all judges
+    encode: Callable[[list[int], Sequence[Encoder]], np.ndarray]
+    item: Callable[[int], str]  # the name of a row
+
+
+@dataclass
 class Embedder:
     """A judge's embeddings of images and captions, checked and cached."""
 
     judge: Encoder
-    cache: VectorCache
+    cache: VectorCache  # of embeddings by this judge, in such batches
     batch: int
-    settings: str  # what else determines the bytes of an embedding
     # Embedders whose judges see the same pixels; this one fills their caches, too.
     with_same_pixels: list[Embedder] = field(default_factory=list)
     # The same for judges that also see the same tokens.
@@ -109,21 +119,14 @@ class Embedder:
 
         ``checked``: the digests of files that have been checked already, by path.
         """
-        digest_by_path = checked or {}
-        unchecked: dict[Path, str] = {}
-        digests = []
-        for path, _ in items:
-            digest = digest_by_path.get(str(path)) or unchecked.get(path)
-            if digest is None:
-                digest = sha256(path)
-                unchecked[path] = digest
-            digests.append(digest)
+        known = checked or {}
+        digest_of = cache(sha256)
+        digests = [known.get(str(path)) or digest_of(path) for path, _ in items]
         boxes = [box for _, box in items]
         names = list(map(_image_key, digests, boxes))
 
-        def encode(rows: list[int]) -> np.ndarray:
+        def encode(rows: list[int], judges: Sequence[Encoder]) -> np.ndarray:
             chosen = [items[row] for row in rows]
-            judges = [embedder.judge for embedder in self.with_same_pixels]
             vectors = self.judge.encode_images(chosen, self.batch, *judges)
             # An embedding of other bytes would stay in the cache under the digest of these.
             for row in rows:
@@ -133,13 +136,10 @@ class Embedder:
                         f"{path}: changed while it was read; wait until it is complete and run "
                         "again"
                     )
-            # The columns of the judges follow each other.
-            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
-            for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
-                embedder._store([names[row] for row in rows], block)
             return vectors
 
-        return self._rows("images", names, encode, lambda row: str(items[row][0]))
+        request = Request("images", names, encode, lambda row: str(items[row][0]))
+        return self._rows(request, self.with_same_pixels)
 
     def files(
         self, paths: Sequence[str | Path], checked: Mapping[str, str] | None = None
@@ -149,49 +149,31 @@ class Embedder:
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return (n, d) for captions."""
-        names = list(map(_text_key, texts))
 
-        def encode(rows: list[int]) -> np.ndarray:
-            chosen = [texts[row] for row in rows]
-            judges = [embedder.judge for embedder in self.with_same_tokens]
-            vectors = self.judge.encode_texts(chosen, self.batch, *judges)
-            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
-            for embedder, block in zip(self.with_same_tokens, blocks, strict=True):
-                embedder._store([names[row] for row in rows], block)
-            return vectors
+        def encode(rows: list[int], judges: Sequence[Encoder]) -> np.ndarray:
+            return self.judge.encode_texts([texts[row] for row in rows], self.batch, *judges)
 
         def describe(row: int) -> str:
             return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
-        return self._rows("captions", names, encode, describe)
+        request = Request("captions", list(map(_text_key, texts)), encode, describe)
+        return self._rows(request, self.with_same_tokens)
 
-    @cached_property
-    def _context(self) -> bytes:
-        return key(self.settings, self.judge.hash)
-
-    def _store(self, names: Sequence[bytes], vectors: np.ndarray) -> None:
-        self.cache.put(self._context, names, vectors)
-
-    def _rows(
-        self,
-        unit: str,
-        names: list[bytes],
-        encode: Callable[[list[int]], np.ndarray],
-        item: Callable[[int], str],
-    ) -> np.ndarray:
-        """Return the embeddings (n, d) of the n keys ``names``; only new ones are encoded."""
-        first: dict[bytes, int] = {}  # row of each distinct key
-        for row, name in enumerate(names):
-            first.setdefault(name, row)
-        distinct = list(first)
+    def _rows(self, request: Request, others: Sequence[Embedder]) -> np.ndarray:
+        """Return the embeddings (n, d) of what is requested; only what is new is encoded, for
+        ``others``, too.
+        """
+        names = request.keys
+        number: dict[bytes, int] = {}  # of each distinct key
+        index = np.array([number.setdefault(name, len(number)) for name in names], int)
+        distinct = list(number)
+        _, first = np.unique(index, return_index=True)  # the row of each distinct key
 
         def check(block: Block) -> None:
             judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(
-                block.vectors, judge, lambda row: item(first[distinct[block.rows[row]]])
-            )
+            check_embeddings(block.vectors, judge, lambda row: request.item(first[block.rows[row]]))
 
-        blocks = self.cache.get(self._context, distinct)
+        blocks = list(self.cache.blocks(distinct))
         widths = sorted({block.vectors.shape[1] for block in blocks})
         if len(widths) > 1:
             fault = f"embeddings of {' and '.join(map(str, widths))} numbers by one judge"
@@ -201,25 +183,28 @@ class Embedder:
             # A cache may be older than the check, or damaged.
             check(block)
             is_missing[block.rows] = False
-        missing = np.flatnonzero(is_missing).tolist()
-        log.info("%s: %d distinct, %d to encode", unit, len(distinct), len(missing))
+        missing = np.flatnonzero(is_missing)
+        log.info("%s: %d distinct, %d to encode", request.unit, len(distinct), len(missing))
         size = BATCHES_HELD * self.batch
+        judges = [embedder.judge for embedder in others]
         for start in range(0, len(missing), size):
             rows = missing[start : start + size]
-            encoded = encode([first[distinct[row]] for row in rows])
-            block = Block(rows, np.ascontiguousarray(encoded, np.float32))
+            keys = [distinct[row] for row in rows]
+            encoded = request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
+            # The columns of the judges follow each other.
+            vectors, *columns_of_others = np.split(encoded, 1 + len(judges), axis=1)
+            block = Block(rows, vectors)
             check(block)  # before they are stored
-            self._store([distinct[row] for row in rows], block.vectors)
+            self.cache.add(keys, vectors)
+            for embedder, columns in zip(others, columns_of_others, strict=True):
+                embedder.cache.add(keys, columns)
             blocks.append(block)
         if not names:
             return np.zeros((0, 1), np.float32)
         vectors = np.empty((len(distinct), blocks[0].vectors.shape[1]), np.float32)
         for block in blocks:
             vectors[block.rows] = block.vectors
-        if len(distinct) == len(names):
-            return vectors
-        position = {name: row for row, name in enumerate(distinct)}
-        return vectors[[position[name] for name in names]]
+        return vectors[index]
 
 
 # Remembered, since all judges ask for the same images and texts.
@@ -249,8 +234,8 @@ def open_embedder(
     # All of these may change the last bits of an embedding.
     settings = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
     file = cache / "embeddings" / f"{judge.hash}.sqlite"
-    with settled(threads), VectorCache(file) as opened:
-        yield Embedder(judge, opened, batch, settings)
+    with settled(threads), VectorCache(file, settings, judge.hash) as opened:
+        yield Embedder(judge, opened, batch)
 
 
 @contextmanager

@@ -37,25 +37,23 @@ def calibration_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -
     return sorted(drawn.tolist())
 
 
-def best_multiple(sums: np.ndarray, n: np.ndarray, adjectives: np.ndarray) -> float:
+def best_multiple(accuracy: np.ndarray, adjectives: np.ndarray) -> float:
     """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without
     entries.
 
     Args:
-        sums: (p pairs, multiples) sums of accuracies.
-        n: (p,) the number of each pair's entries.
+        accuracy: (p pairs, multiples + 1) sums of accuracies, and the numbers of entries.
         adjectives: (p,) the adjective of each pair.
     """
-    if len(sums) == 0:
+    if len(accuracy) == 0:
         return MULTIPLES[0]
     names, number = np.unique(adjectives, return_inverse=True)
-    of_adjectives = np.zeros((len(names), len(MULTIPLES)))
-    np.add.at(of_adjectives, number, sums)
-    entries = np.bincount(number, weights=n)
-    # Over adjectives, so that a rare one counts as much as a frequent one.
-    means = (of_adjectives / entries[:, None]).mean(axis=0)
-    # Rounded, so that the last bits do not decide.
-    return MULTIPLES[int(means.round(DECIMALS).argmax())]
+    sums = np.zeros((len(names), accuracy.shape[1]))
+    np.add.at(sums, number, accuracy)
+    # Over adjectives, so that a rare one counts as much as a frequent one. Rounded, so that the
+    # last bits do not decide.
+    means = (sums[:, :-1] / sums[:, -1:]).mean(axis=0).round(DECIMALS)
+    return MULTIPLES[int(means.argmax())]
 
 
 def choose_adjustment(
@@ -90,13 +88,11 @@ def choose_adjustment(
     first = {multiple: choices_for(np.full(len(entries), multiple)).first for multiple in MULTIPLES}
     # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
-    pairs = [str(pair) for pair in by_pair.index]
-    adjectives = np.array([split_pair(pair)[0] for pair in pairs])
-    sums = by_pair[[*MULTIPLES]].to_numpy()
-    n = by_pair["n"].to_numpy()
+    adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
+    accuracy = by_pair.to_numpy()
     # A multiple that is chosen on a pair would favor it over held-out ones.
     without_pair = {}
-    for row, pair in enumerate(pairs):
-        is_other = np.arange(len(pairs)) != row
-        without_pair[pair] = best_multiple(sums[is_other], n[is_other], adjectives[is_other])
-    return Adjustment(mean, best_multiple(sums, n, adjectives), without_pair)
+    for row, pair in enumerate(by_pair.index):
+        others = np.delete(accuracy, row, axis=0)
+        without_pair[str(pair)] = best_multiple(others, np.delete(adjectives, row))
+    return Adjustment(mean, best_multiple(accuracy, adjectives), without_pair)

@@ -22,6 +22,7 @@ from compclip.stats.r_precision import Draws, Entries, Pool, make_pool, sample_d
 
 # The columns that identify an entry within a split.
 ENTRY = ["image_id", "caption_id", "draw"]
+DERIVED = ["texts", "numbered", "options", "_draws"]
 FAILED = [*ENTRY, "pair", "file_name", "status"]
 
 
@@ -42,55 +43,45 @@ class EntrySet:
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
     # by the number of candidates and the seed
     _draws: dict[tuple[int, int], Draws] = field(default_factory=dict, init=False, repr=False)
-    # Another generator's set that differs only in paths, of which what follows is taken. Not in
-    # copies, which may have other texts.
-    _like: "EntrySet | None" = field(default=None, init=False, repr=False)
 
     # All judges ask for what follows, which does not depend on them.
     @cached_property
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
-        if self._like:
-            return self._like.texts
         return {*self.entries["text"].tolist(), *self.pool["text"].tolist()}
 
     @cached_property
     def numbered(self) -> "Numbered":
         """The set in integers."""
-        return self._like.numbered if self._like else number_set(self)
+        return number_set(self)
 
     @cached_property
     def options(self) -> Options:
         """The texts among which an adjective is chosen."""
-        if self._like:
-            return self._like.options
         return options_of(self.entries, self.split, self.variants)
 
     def draws(self, candidates: int, seed: int) -> Draws:
         """Return the sampled distractors."""
-        if self._like:
-            return self._like.draws(candidates, seed)
         key = candidates, seed
         if key not in self._draws:
             numbered = self.numbered
             self._draws[key] = sample_distractors(numbered.entries, numbered.pool, *key)
         return self._draws[key]
 
-    def share(self, sets: list["EntrySet"]) -> None:
-        """Derive nothing again that is the same in one of ``sets``, of other generators and from
-        the same tables; a set that is like none of them is added.
-        """
-        for entry_set in sets:
-            if self._is_like(entry_set):
-                object.__setattr__(self, "_like", entry_set)
-                return
-        sets.append(self)
 
-    def _is_like(self, other: "EntrySet") -> bool:
-        if self.name != other.name or self.pool is not other.pool:
-            return False
-        columns = [*ENTRY, "pair", "text"]
-        return self.entries[columns].equals(other.entries[columns])
+def share_derived(sets: Iterable[EntrySet]) -> None:
+    """Derive only once what is the same for sets, of the same tables, that differ only in paths."""
+    distinct: list[EntrySet] = []
+    columns = [*ENTRY, "pair", "text"]
+    for entry_set in sets:
+        entries = entry_set.entries[columns]
+        for other in distinct:
+            if entry_set.pool is other.pool and entries.equals(other.entries[columns]):
+                # Where cached properties are.
+                vars(entry_set).update({name: getattr(other, name) for name in DERIVED})
+                break
+        else:
+            distinct.append(entry_set)
 
 
 def judged_entries(
@@ -180,8 +171,7 @@ def number_set(entry_set: EntrySet) -> Numbered:
     image_index, _ = pool["image_id"].factorize(sort=True)
     n = len(entries)
     # The seeds of an entry's draws depend on its key alone, not on the other entries.
-    # Lists, because iterating over a column of strings takes several times as long.
-    keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
+    keys = list(entries[ENTRY].itertuples(index=False, name=None))
     numbered_entries = Entries(text_index[:n], class_index[:n], keys)
     numbered_pool = make_pool(image_index, class_index[n:], text_index[n:])
     return Numbered(numbered_entries, numbered_pool, list(texts))

@@ -8,7 +8,6 @@ against one of them. A judge also reads frequent pairs better than rare ones, an
 less frequent than most seen ones: they are compared with seen pairs of the same frequency.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.artifacts.heldout import matched_pairs, pair_names, split_pair
+from compclip.core.artifacts.heldout import matched_pairs, split_pair
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.tables import CAPTION_KEY, is_further
 from compclip.score.choices import (
@@ -51,14 +50,11 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     rows = occurrences[columns].merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
     # Lists, because iterating over a column of strings takes several times as long.
     spans = [rows[name].tolist() for name in ("text", "adjective_start", "adjective_end")]
-    as_written = [text[start:end] for text, start, end in zip(*spans, strict=True)]
-    # Counted as they are written, because there are only a few of each adjective.
-    written = Counter(zip(rows["adjective"].tolist(), as_written, strict=True))
-    counted = [(adjective, form.lower(), n) for (adjective, form), n in written.items()]
-    counts = pd.DataFrame(counted, columns=["adjective", "form", "count"])
-    counts = counts.groupby(["adjective", "form"])["count"].sum()
+    forms = [text[start:end].lower() for text, start, end in zip(*spans, strict=True)]
+    rows = rows.assign(form=forms)
+    counts = rows.groupby(["adjective", "form"])["form"].size()
     # Sorted, so that the first other form is the most frequent one; ties keep their order by name.
-    counts = counts.sort_values(ascending=False, kind="stable").reset_index()
+    counts = counts.sort_values(ascending=False, kind="stable").rename("count").reset_index()
     totals = counts.groupby("adjective")["count"].transform("sum")
     common = counts[counts["count"] >= COMMON * totals]
     others = counts.merge(common, on="adjective", suffixes=("", "_other"))
@@ -70,14 +66,15 @@ def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, synonym_of: Synony
     """Return the entries whose adjective has a synonym, wherever the caption has the pair, with it
     in their text.
     """
-    captions = entries[[*CAPTION_KEY, "pair"]].drop_duplicates()
-    of_captions = pairs.merge(captions, on=CAPTION_KEY)
-    is_shown = pair_names(of_captions) == of_captions["pair"]
-    mentions = mentions_by_caption(of_captions[is_shown])
-    rows = entries[[*CAPTION_KEY, "text"]].itertuples(index=False)
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
+    rows = entries[[*CAPTION_KEY, "text", "pair"]].itertuples(index=False)
     texts = []
-    for image, caption, text in rows:
-        pair_mentions = mentions[image, caption]
+    for image, caption, text, pair in rows:
+        pair_mentions = [
+            mention
+            for mention in mentions[image, caption]
+            if f"{mention.adjective}_{mention.noun}" == pair
+        ]
         candidates = []
         for mention in pair_mentions:
             form = text[mention.start : mention.end].lower()
@@ -198,12 +195,11 @@ def bias_entries(
         }
 
     real = entries["real"]
-    shown = {pair for rows in real.values() for pair in rows["pair"].dropna().unique()}
-    adjectives = {split_pair(pair)[0] for pair in shown}
     # Other adjectives are replaced in no entry.
-    shown_pairs = pairs[pairs["adjective"].isin(adjectives)]
-    synonym_of = synonyms(captions, shown_pairs)
-    replaced = {split: with_synonyms(rows, shown_pairs, synonym_of) for split, rows in real.items()}
+    names = pd.concat(rows["pair"] for rows in real.values()).dropna().unique()
+    shown = pairs[pairs["adjective"].isin({split_pair(name)[0] for name in names})]
+    synonym_of = synonyms(captions, shown)
+    replaced = {split: with_synonyms(rows, shown, synonym_of) for split, rows in real.items()}
     return BiasEntries(
         by_images={kind: with_options(by_split) for kind, by_split in entries.items()},
         replaced=with_options(replaced),

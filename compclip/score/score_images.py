@@ -465,7 +465,7 @@ def embed_and_score(
 
     threads = getattr(judge, "threads", torch.get_num_threads())
     with settled(threads), VectorCache(":memory:") as cache:
-        embedder = Embedder(judge, cache, batch, entry_set.name)
+        embedder = Embedder(judge, cache, batch)
 
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images([(Path(path), None) for path in paths], digests)

@@ -40,7 +40,6 @@ Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 # Entries whose similarities are computed at once; fixed, because the shape may change the rounding
 # of a product.
 BLOCK = 256
-CLASSES_KEPT = 64
 
 
 @dataclass(frozen=True)
@@ -110,21 +109,9 @@ class Weights:
         self.portions = portions.astype(dtype)
         self.weights = np.bincount(pool.texts, portions, texts).astype(dtype)
         self.total = int(portions.sum())
-        # by class; of those of the last entries
-        self._of_class: dict[int, tuple[np.ndarray, int]] = {}
 
     def of(self, class_index: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for a class, excluding its own captions, and their total; not
-        to be changed.
-        """
-        # Entries are sorted by class, and several measures read the weights of each.
-        if class_index not in self._of_class:
-            if len(self._of_class) == CLASSES_KEPT:
-                self._of_class.clear()
-            self._of_class[class_index] = self._without(class_index)
-        return self._of_class[class_index]
-
-    def _without(self, class_index: int) -> tuple[np.ndarray, int]:
+        """Return the weights (texts,) for a class, excluding its own captions, and their total."""
         low, high = self.pool.span(class_index)
         captions = slice(*self.pool.starts[[low, high]])
         portions = self.portions[captions]

@@ -7,29 +7,24 @@ from pathlib import Path
 import numpy as np
 
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache, key
+from compclip.core.identity.cache import key
 from compclip.core.identity.vector_cache import VectorCache
 from tests.core.processes import run_at_once
-
-CONTEXT = key("judge")
 
 
 def vector(name: str) -> np.ndarray:
     return np.full(3, float(name), np.float32)
 
 
-def put(cache: VectorCache, names: Sequence[str], context: bytes = CONTEXT) -> None:
-    cache.put(context, [key(name) for name in names], np.stack([vector(name) for name in names]))
+def put(cache: VectorCache, names: Sequence[str]) -> None:
+    cache.add([key(name) for name in names], np.stack([vector(name) for name in names]))
 
 
 def stored(cache: VectorCache, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the vectors that the cache has, by name."""
-    blocks = cache.get(CONTEXT, [key(name) for name in names])
-    rows = [row for block in blocks for row in block.rows]
-    assert len(rows) == len(set(rows))
     return {
         names[row]: vector
-        for block in blocks
+        for block in cache.blocks([key(name) for name in names])
         for row, vector in zip(block.rows, block.vectors, strict=True)
     }
 
@@ -39,7 +34,8 @@ def test_vectors_are_found_in_any_batch_and_any_order(tmp_path: Path) -> None:
         put(cache, ["1", "2", "3"])
         assert stored(cache, ["3", "9"]).keys() == {"3"}
         put(cache, ["4"])
-        put(cache, ["9"], context=key("another judge"))
+    with VectorCache(tmp_path / "c.sqlite", "another judge") as cache:
+        put(cache, ["9"])
     with VectorCache(tmp_path / "c.sqlite") as cache:
         found = stored(cache, ["4", "9", "3", "1"])
     assert found.keys() == {"4", "3", "1"}
@@ -85,11 +81,3 @@ def test_any_flipped_bit_gives_right_vectors_or_an_error_of_one_line(tmp_path: P
         except UserError as error:
             assert "c.sqlite: " in str(error) and "\n" not in str(error)
     assert works > 200
-
-
-def test_entries_of_earlier_versions_are_removed(tmp_path: Path) -> None:
-    with Cache(tmp_path / "c.sqlite") as cache:
-        cache.put([(key("1"), b"1")])
-    with VectorCache(tmp_path / "c.sqlite") as vectors:
-        tables = vectors.db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        assert tables.fetchall() == [(b"batches",)]

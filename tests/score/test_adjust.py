@@ -119,12 +119,12 @@ def test_the_prior_of_frequent_adjectives_is_removed() -> None:
 def test_the_best_multiple_and_calibration_images() -> None:
     n = np.array([900, 9])
     means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
-    sums = means * n[:, None]
-    assert best_multiple(sums, n, np.array(["black", "pink"])) == 0.5, (
+    both = np.column_stack([means * n[:, None], n])
+    assert best_multiple(both, np.array(["black", "pink"])) == 0.5, (
         "a rare adjective counts as much"
     )
-    assert best_multiple(sums, n, np.array(["black", "black"])) == 0.0, "of equal ones the least"
-    assert best_multiple(sums[:0], n[:0], np.array([])) == 0.0
+    assert best_multiple(both, np.array(["black", "black"])) == 0.0, "of equal ones the least"
+    assert best_multiple(both[:0], np.array([])) == 0.0
     ids = [f"{n:04}" for n in range(1200)]
     splits = np.resize(["test_seen", "test_unseen", "test_swapped"], 1200)
     prompts = pd.DataFrame({"image_id": ids, "caption_id": 0, "draw": 0, "split": splits})

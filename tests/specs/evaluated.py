@@ -61,7 +61,7 @@ def opener(judge: FakeJudge, folder: Path) -> Callable[..., AbstractContextManag
     @contextmanager
     def opened(*_: object) -> Iterator[Embedder]:
         with VectorCache(folder / "fake.sqlite") as cache:
-            yield Embedder(judge, cache, 4, "made")
+            yield Embedder(judge, cache, 4)
 
     return opened
 

@@ -67,7 +67,7 @@ def judge(folder: Path) -> Judge:
 @pytest.fixture
 def embedder(judge: Judge, tmp_path: Path):
     with VectorCache(tmp_path / "cache.sqlite") as cache:
-        yield Embedder(judge, cache, 4, "made")
+        yield Embedder(judge, cache, 4)
 
 
 def by_hand(judge: Judge, image: Path, text: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -108,7 +108,6 @@ def read_generators(job: Job, inputs: Inputs) -> dict[str, list[EntrySet]]:
     pools = Pools(*(inputs.tables[name] for name in ("captions", "judged", "swapped")))
     manifests = zip(job.params.splits_by_generator.items(), job.input.manifests, strict=True)
     sets = {}
-    distinct: list[EntrySet] = []
     for (name, splits), file in manifests:
         sets[name] = entry_sets(
             splits,
@@ -119,8 +118,6 @@ def read_generators(job: Job, inputs: Inputs) -> dict[str, list[EntrySet]]:
             classes=inputs.classes,
             variants=inputs.variants,
         )
-        for entry_set in sets[name]:
-            entry_set.share(distinct)
     return sets
 
 

@@ -7,6 +7,7 @@ run. A killed job finds its embeddings in the cache.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from compclip.core.log import log
 from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
-from compclip.score.entries import EntrySet
+from compclip.score.entries import EntrySet, share_derived
 from compclip.score.measure_bias import (
     BiasEntries,
     bias_entries,
@@ -97,7 +98,6 @@ class ScoringTask:
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
     sets_by_generator: Mapping[str, list[EntrySet]]
-    captions_by_generator: Mapping[str, set[str]]  # of these sets
     bias_entries: BiasEntries
     digests: Mapping[str, str]  # by path, of the data set's images and of generated ones
     find_item: Callable[[str], BoxedFile]
@@ -109,14 +109,11 @@ def read_task(job: Job) -> ScoringTask:
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.generated])
     sets_by_generator = read_generators(job, inputs)
+    share_derived(chain.from_iterable(sets_by_generator.values()))
     return ScoringTask(
         inputs,
         captions=inputs.captions,
         sets_by_generator=sets_by_generator,
-        captions_by_generator={
-            name: set[str]().union(*(entry_set.texts for entry_set in sets))
-            for name, sets in sets_by_generator.items()
-        },
         bias_entries=read_bias_entries(job, inputs),
         # Embeddings are cached by them; a file without one here is digested when it is embedded.
         digests=file_digests(image_folders),
@@ -160,7 +157,7 @@ def score_by_judge(
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
     for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
         scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment, number)
-        captions = task.captions_by_generator[name]
+        captions = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(captions), "truncated_captions": len(truncated & captions)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}

@@ -40,15 +40,12 @@ def key(*values: KeyPart) -> bytes:
     return digest.digest()
 
 
-def keyed_digest(key: bytes, value: bytes) -> bytes:
-    """Return the digest that is stored with the value of a key."""
+def _digest(key: bytes, value: bytes) -> bytes:
     return hashlib.blake2b(value, key=key, digest_size=16).digest()
 
 
-class Store:
-    """An SQLite file with one table, which several processes may read and write at once."""
-
-    TABLE: str  # its name and columns
+class Cache:
+    """``with Cache(path) as cache: cache.put(...); cache.get(...)``."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -62,7 +59,8 @@ class Store:
             # file.
             self.db.execute("PRAGMA page_size=16384")
             self.db.execute("PRAGMA synchronous=NORMAL")
-            self.db.execute(f"CREATE TABLE IF NOT EXISTS {self.TABLE}")
+            columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
+            self.db.execute(f"CREATE TABLE IF NOT EXISTS entries ({columns})")
 
     def __enter__(self) -> Self:
         return self
@@ -70,23 +68,38 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.db.close()
 
-    def _insert(self, statement: str, rows: Sequence[Sequence[bytes]]) -> None:
-        """Insert all rows in one transaction: all of them or, if the process dies, none."""
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the values that are stored and undamaged, by key."""
+        values: dict[bytes, bytes] = {}
+        damaged = 0
+        with self._errors():
+            for begin in range(0, len(keys), ASKED_AT_ONCE):
+                names = keys[begin : begin + ASKED_AT_ONCE]
+                marks = ",".join("?" * len(names))
+                query = f"SELECT key, value, digest FROM entries WHERE key IN ({marks})"
+                for name, value, digest in self.db.execute(query, names):
+                    # A damaged value may be of any type.
+                    if isinstance(value, bytes) and digest == _digest(name, value):
+                        values[name] = value
+                    else:
+                        damaged += 1
+        if damaged:
+            log.warning("%s: %d damaged values are computed again", self.path, damaged)
+        return values
+
+    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store ``items`` in one transaction: all of them or, if the process dies, none."""
+        rows = [(name, value, _digest(name, value)) for name, value in items]
         with self._errors():
             self.db.execute("BEGIN IMMEDIATE")
             try:
-                self.db.executemany(statement, rows)
+                self.db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", rows)
                 self.db.execute("COMMIT")
             except BaseException:
                 # On a full disk, SQLite has already rolled back.
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
                 raise
-
-    def warn_of_damaged(self, values: int) -> None:
-        """Warn of stored values whose digest differs."""
-        if values:
-            log.warning("%s: %d damaged values are computed again", self.path, values)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -101,32 +114,3 @@ class Store:
                 "nothing runs"
             )
             raise UserError(f"{self.path}: {error}; {remedy}") from error
-
-
-class Cache(Store):
-    """``with Cache(path) as cache: cache.put(...); cache.get(...)``."""
-
-    TABLE = "entries (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL)"
-
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the values that are stored and undamaged, by key."""
-        values: dict[bytes, bytes] = {}
-        damaged = 0
-        with self._errors():
-            for begin in range(0, len(keys), ASKED_AT_ONCE):
-                names = keys[begin : begin + ASKED_AT_ONCE]
-                marks = ",".join("?" * len(names))
-                query = f"SELECT key, value, digest FROM entries WHERE key IN ({marks})"
-                for name, value, digest in self.db.execute(query, names):
-                    # A damaged value may be of any type.
-                    if isinstance(value, bytes) and digest == keyed_digest(name, value):
-                        values[name] = value
-                    else:
-                        damaged += 1
-        self.warn_of_damaged(damaged)
-        return values
-
-    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Store ``items`` in one transaction: all of them or, if the process dies, none."""
-        rows = [(name, value, keyed_digest(name, value)) for name, value in items]
-        self._insert("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", rows)

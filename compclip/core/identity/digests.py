@@ -108,10 +108,9 @@ def digests(path: Path) -> dict[str, str]:
     names = sorted(_files(str(path)))
     # A task for each file would cost more than to hash it.
     shares = [names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)]
-    folder = os.path.join(path, "")
 
     def digests_of(share: list[str]) -> list[str]:
-        return [sha256(folder + name) for name in share]
+        return [sha256(os.path.join(path, name)) for name in share]
 
     found: dict[str, str] = {}
     with ThreadPoolExecutor(HASHED_AT_ONCE) as threads:
@@ -161,9 +160,8 @@ def file_digests(paths: Iterable[Path]) -> dict[str, str]:
     for path in paths:
         recorded = read_record(path)
         if recorded:
-            folder = os.path.join(path, "")
             for name, digest in recorded.files.items():
-                digest_by_path[folder + name] = digest
+                digest_by_path[os.path.join(path, name)] = digest
     return digest_by_path
 
 
