@@ -119,9 +119,9 @@ class Embedder:
 
         ``checked``: the digests of files that have been checked already, by path.
         """
-        known = checked or {}
+        checked = checked or {}
         digest_of = cache(sha256)
-        digests = [known.get(str(path)) or digest_of(path) for path, _ in items]
+        digests = [checked.get(str(path)) or digest_of(path) for path, _ in items]
         boxes = [box for _, box in items]
         names = list(map(_image_key, digests, boxes))
 
@@ -159,9 +159,9 @@ class Embedder:
         request = Request("captions", list(map(_text_key, texts)), encode, describe)
         return self._rows(request, self.with_same_tokens)
 
-    def _rows(self, request: Request, others: Sequence[Embedder]) -> np.ndarray:
+    def _rows(self, request: Request, sharing: Sequence[Embedder]) -> np.ndarray:
         """Return the embeddings (n, d) of what is requested; only what is new is encoded, for
-        ``others``, too.
+        ``sharing``, too.
         """
         names = request.keys
         number: dict[bytes, int] = {}  # of each distinct key
@@ -186,17 +186,17 @@ class Embedder:
         missing = np.flatnonzero(is_missing)
         log.info("%s: %d distinct, %d to encode", request.unit, len(distinct), len(missing))
         size = BATCHES_HELD * self.batch
-        judges = [embedder.judge for embedder in others]
+        judges = [embedder.judge for embedder in sharing]
         for start in range(0, len(missing), size):
             rows = missing[start : start + size]
             keys = [distinct[row] for row in rows]
             encoded = request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
             # The columns of the judges follow each other.
-            vectors, *columns_of_others = np.split(encoded, 1 + len(judges), axis=1)
+            vectors, *blocks_of_sharing = np.split(encoded, 1 + len(judges), axis=1)
             block = Block(rows, vectors)
             check(block)  # before they are stored
             self.cache.add(keys, vectors)
-            for embedder, columns in zip(others, columns_of_others, strict=True):
+            for embedder, columns in zip(sharing, blocks_of_sharing, strict=True):
                 embedder.cache.add(keys, columns)
             blocks.append(block)
         if not names:

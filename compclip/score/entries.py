@@ -75,10 +75,10 @@ def share_derived(sets: Iterable[EntrySet]) -> None:
     columns = [*ENTRY, "pair", "text"]
     for entry_set in sets:
         entries = entry_set.entries[columns]
-        for other in distinct:
-            if entry_set.pool is other.pool and entries.equals(other.entries[columns]):
+        for earlier in distinct:
+            if entry_set.pool is earlier.pool and entries.equals(earlier.entries[columns]):
                 # Where cached properties are.
-                vars(entry_set).update({name: getattr(other, name) for name in DERIVED})
+                vars(entry_set).update({name: getattr(earlier, name) for name in DERIVED})
                 break
         else:
             distinct.append(entry_set)
