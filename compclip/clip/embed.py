@@ -15,7 +15,7 @@ from compclip.core.errors import UserError
 from compclip.core.identity.cache import key
 from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import has_changed, sha256
-from compclip.core.identity.vector_cache import Block, VectorCache
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.log import log
 
 if TYPE_CHECKING:
@@ -169,20 +169,20 @@ class Embedder:
         distinct = list(number)
         _, first = np.unique(index, return_index=True)  # the row of each distinct key
 
-        def check(block: Block) -> None:
+        def check(rows: np.ndarray, vectors: np.ndarray) -> None:
             judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(block.vectors, judge, lambda row: request.item(first[block.rows[row]]))
+            check_embeddings(vectors, judge, lambda row: request.item(first[rows[row]]))
 
         blocks = list(self.cache.blocks(distinct))
-        widths = sorted({block.vectors.shape[1] for block in blocks})
+        widths = sorted({vectors.shape[1] for _, vectors in blocks})
         if len(widths) > 1:
             fault = f"embeddings of {' and '.join(map(str, widths))} numbers by one judge"
             raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
         is_missing = np.ones(len(distinct), bool)
-        for block in blocks:
+        for rows, vectors in blocks:
             # A cache may be older than the check, or damaged.
-            check(block)
-            is_missing[block.rows] = False
+            check(rows, vectors)
+            is_missing[rows] = False
         missing = np.flatnonzero(is_missing)
         log.info("%s: %d distinct, %d to encode", request.unit, len(distinct), len(missing))
         size = BATCHES_HELD * self.batch
@@ -192,19 +192,18 @@ class Embedder:
             keys = [distinct[row] for row in rows]
             encoded = request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
             # The columns of the judges follow each other.
-            vectors, *blocks_of_sharing = np.split(encoded, 1 + len(judges), axis=1)
-            block = Block(rows, vectors)
-            check(block)  # before they are stored
+            vectors, *of_sharing = np.split(encoded, 1 + len(judges), axis=1)
+            check(rows, vectors)  # before they are stored
             self.cache.add(keys, vectors)
-            for embedder, columns in zip(sharing, blocks_of_sharing, strict=True):
+            for embedder, columns in zip(sharing, of_sharing, strict=True):
                 embedder.cache.add(keys, columns)
-            blocks.append(block)
+            blocks.append((rows, vectors))
         if not names:
             return np.zeros((0, 1), np.float32)
-        vectors = np.empty((len(distinct), blocks[0].vectors.shape[1]), np.float32)
-        for block in blocks:
-            vectors[block.rows] = block.vectors
-        return vectors[index]
+        result = np.empty((len(distinct), blocks[0][1].shape[1]), np.float32)
+        for rows, vectors in blocks:
+            result[rows] = vectors
+        return result[index]
 
 
 # Remembered, since all judges ask for the same images and texts.

@@ -7,8 +7,6 @@ import gc
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 KEPT = 2**30  # bytes
-# New objects until they are searched, and searches until older ones are searched, too.
-RARELY = (50_000, 20, 100)
 
 
 def keep_freed_memory() -> None:
@@ -31,6 +29,7 @@ def collect_rarely() -> None:
     of the time to start and end a process with torch. For a process of our own, since the settings
     are those of the whole process.
     """
-    gc.set_threshold(*RARELY)
+    # New objects until they are searched, and searches until older ones are, too.
+    gc.set_threshold(50_000, 20, 100)
     # What is frozen is not searched.
     atexit.register(gc.freeze)

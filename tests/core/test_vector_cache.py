@@ -24,8 +24,8 @@ def stored(cache: VectorCache, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the vectors that the cache has, by name."""
     return {
         names[row]: vector
-        for block in cache.blocks([key(name) for name in names])
-        for row, vector in zip(block.rows, block.vectors, strict=True)
+        for rows, vectors in cache.blocks([key(name) for name in names])
+        for row, vector in zip(rows, vectors, strict=True)
     }
 
 

@@ -5,18 +5,13 @@ Vectors are stored in batches: a value of the cache for each would take several 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from compclip.core.identity.cache import KEY_BYTES, Cache, KeyPart, key
 
-
-class Block(NamedTuple):
-    """Some of the vectors that are asked for: their rows, (m,), and the vectors, (m, d)."""
-
-    rows: np.ndarray
-    vectors: np.ndarray
+# Some of the vectors that are asked for: their rows, (m,), and the vectors, (m, d).
+Block = tuple[np.ndarray, np.ndarray]
 
 
 class VectorCache(Cache):
@@ -41,7 +36,7 @@ class VectorCache(Cache):
             rows = np.array([row_by_key.get(key, -1) for key in self._keys_by_batch[batch]])
             for content in self.get([key(batch)]).values():
                 vectors = np.frombuffer(content, np.float32).reshape(len(rows), -1)
-                yield Block(rows[rows >= 0], vectors[rows >= 0])
+                yield rows[rows >= 0], vectors[rows >= 0]
 
     def add(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """Store ``vectors`` (n, d), float32, as a batch: all or, if the process dies, none."""
