@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from compclip.core.identity.installation import shipped_folder, version_in
+from compclip.core.memory import collect_rarely
 
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
@@ -71,6 +72,7 @@ def main() -> None:
             hint = f"did you mean {closest[0]}?" if closest else "choose one of these"
             print(f"error: compclip: unknown command {name[0]!r}; {hint}", file=sys.stderr)
         sys.exit(0 if wanted else 2)
+    collect_rarely()
     # Imported here, because the list above works without the library's dependencies.
     run = import_module("compclip.core.settings.cli").run
     run(import_module(f"compclip.{COMMANDS[name[0]][0]}").main, arguments, f"compclip {name[0]}")

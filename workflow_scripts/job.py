@@ -22,7 +22,7 @@ from compclip.core.errors import require
 from compclip.core.identity import digests
 from compclip.core.identity.installation import version_in
 from compclip.core.log import log
-from compclip.core.memory import keep_freed_memory
+from compclip.core.memory import collect_rarely, keep_freed_memory
 from compclip.core.settings.cli import one_line_errors, start_logging
 from workflow_scripts.root import WORKFLOW_ROOT, workflow_version
 
@@ -100,6 +100,12 @@ def _alone(log_file: Path) -> Iterator[None]:
         lock.release()
 
 
+def tune_process() -> None:
+    """Apply the settings of a step's process, which change no result."""
+    keep_freed_memory()
+    collect_rarely()
+
+
 def run_checked(
     main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]
 ) -> None:
@@ -140,7 +146,7 @@ def run_script(main: Callable[[Job], None]) -> None:
             "error: a script is run by its rule: `snakemake <output>`; to debug one, see "
             "workflow_scripts/mock_job.py"
         )
-    keep_freed_memory()
+    tune_process()
     # torch.distributed.run sets RANK in each process of a group.
     processes = getattr(snakemake.params, "processes", 1)
     if processes > 1 and "RANK" not in os.environ:

@@ -24,7 +24,7 @@ from benchmarks.speed import compared, seconds
 from benchmarks.speed.judge_cached import as_photograph
 from compclip.clip.device import is_gpu
 from compclip.clip.embed import Embedder
-from compclip.core.identity.cache import Cache
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.progress import Progress
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.description import count_values, describe_scene, grow
@@ -154,8 +154,8 @@ def measure(model: str = "ViT-B-32") -> dict[str, Any]:
 
         plain(pairs[:3])  # what is only slow the first time
         before, one = seconds(lambda: plain(pairs))
-        with Cache(folder / "cache.sqlite") as cache:
-            embedder = Embedder(judge, cache, batch, "bench")
+        with VectorCache(folder / "cache.sqlite") as cache:
+            embedder = Embedder(judge, cache, batch)
             cold, cosines = seconds(lambda: cosines_of(embedder, pairs))
             new_images, of_new = seconds(lambda: cosines_of(embedder, of_others))
             cached = float(

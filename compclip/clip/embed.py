@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache, keys
+from compclip.core.identity.cache import key
 from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import has_changed, sha256
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.log import log
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Box = tuple[float, float, float, float]
 # An image's file and its bounding box.
-BoxedFile = tuple[Path, tuple[float, float, float, float] | None]
+BoxedFile = tuple[Path, Box | None]
 
 BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
+KEYS_KEPT = 1 << 17
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
 CAPTION_SHOWN = 80  # characters of a caption in an error
 # Pairs of an image and a text whose cosines are computed at once.
@@ -87,13 +90,23 @@ class Encoder(Protocol):
 
 
 @dataclass
+class Request:
+    """Images or captions to embed."""
+
+    unit: str
+    keys: list[bytes]  # (n,) of the cache
+    # from some of the n rows, and the other judges, to the columns of all judges
+    encode: Callable[[list[int], Sequence[Encoder]], np.ndarray]
+    item: Callable[[int], str]  # the name of a row
+
+
+@dataclass
 class Embedder:
     """A judge's embeddings of images and captions, checked and cached."""
 
     judge: Encoder
-    cache: Cache
+    cache: VectorCache  # of embeddings by this judge, in such batches
     batch: int
-    settings: str  # what else determines the bytes of an embedding
     # Embedders whose judges see the same pixels; this one fills their caches, too.
     with_same_pixels: list[Embedder] = field(default_factory=list)
     # The same for judges that also see the same tokens.
@@ -106,30 +119,27 @@ class Embedder:
 
         ``checked``: the digests of files that have been checked already, by path.
         """
-        digests = {}
-        for path in {path for path, _ in items}:
-            digest = checked.get(str(path)) if checked else None
-            digests[path] = digest or sha256(path)
+        checked = checked or {}
+        digest_of = cache(sha256)
+        digests = [checked.get(str(path)) or digest_of(path) for path, _ in items]
+        boxes = [box for _, box in items]
+        names = list(map(_image_key, digests, boxes))
 
-        def encode(rows: list[int]) -> np.ndarray:
+        def encode(rows: list[int], judges: Sequence[Encoder]) -> np.ndarray:
             chosen = [items[row] for row in rows]
-            judges = [embedder.judge for embedder in self.with_same_pixels]
             vectors = self.judge.encode_images(chosen, self.batch, *judges)
             # An embedding of other bytes would stay in the cache under the digest of these.
-            for path, _ in chosen:
-                if has_changed(path, digests[path]):
+            for row in rows:
+                path, _ = items[row]
+                if has_changed(path, digests[row]):
                     raise UserError(
                         f"{path}: changed while it was read; wait until it is complete and run "
                         "again"
                     )
-            # The columns of the judges follow each other.
-            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
-            for embedder, block in zip(self.with_same_pixels, blocks, strict=True):
-                embedder._store(embedder._image_keys(chosen, digests), block)
             return vectors
 
-        image_keys = self._image_keys(items, digests)
-        return self._rows("images", image_keys, encode, lambda row: str(items[row][0]))
+        request = Request("images", names, encode, lambda row: str(items[row][0]))
+        return self._rows(request, self.with_same_pixels)
 
     def files(
         self, paths: Sequence[str | Path], checked: Mapping[str, str] | None = None
@@ -140,67 +150,71 @@ class Embedder:
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return (n, d) for captions."""
 
-        def encode(rows: list[int]) -> np.ndarray:
-            chosen = [texts[row] for row in rows]
-            judges = [embedder.judge for embedder in self.with_same_tokens]
-            vectors = self.judge.encode_texts(chosen, self.batch, *judges)
-            vectors, *blocks = np.split(vectors, 1 + len(judges), axis=1)
-            for embedder, block in zip(self.with_same_tokens, blocks, strict=True):
-                embedder._store(embedder._text_keys(chosen), block)
-            return vectors
+        def encode(rows: list[int], judges: Sequence[Encoder]) -> np.ndarray:
+            return self.judge.encode_texts([texts[row] for row in rows], self.batch, *judges)
 
         def describe(row: int) -> str:
             return f"caption {texts[row][:CAPTION_SHOWN]!r}"
 
-        return self._rows("captions", self._text_keys(texts), encode, describe)
+        request = Request("captions", list(map(_text_key, texts)), encode, describe)
+        return self._rows(request, self.with_same_tokens)
 
-    def _text_keys(self, texts: Sequence[str]) -> list[bytes]:
-        return keys(("caption", self.settings, self.judge.hash), zip(texts))
+    def _rows(self, request: Request, sharing: Sequence[Embedder]) -> np.ndarray:
+        """Return the embeddings (n, d) of what is requested; only what is new is encoded, for
+        ``sharing``, too.
+        """
+        names = request.keys
+        number: dict[bytes, int] = {}  # of each distinct key
+        index = np.array([number.setdefault(name, len(number)) for name in names], int)
+        distinct = list(number)
+        _, first = np.unique(index, return_index=True)  # the row of each distinct key
 
-    def _image_keys(self, items: Sequence[BoxedFile], digests: Mapping[Path, str]) -> list[bytes]:
-        rows = ((digests[path], repr(box)) for path, box in items)
-        return keys(("image", self.settings, self.judge.hash), rows)
-
-    def _store(self, names: Sequence[bytes], vectors: np.ndarray) -> None:
-        self.cache.put((name, row.tobytes()) for name, row in zip(names, vectors, strict=True))
-
-    def _rows(
-        self,
-        unit: str,
-        names: list[bytes],
-        encode: Callable[[list[int]], np.ndarray],
-        item: Callable[[int], str],
-    ) -> np.ndarray:
-        """Return the embeddings (n, d) of the n keys ``names``; only new ones are encoded."""
-        first: dict[bytes, int] = {}  # row of each distinct key
-        for row, name in enumerate(names):
-            first.setdefault(name, row)
-
-        def check(vectors: np.ndarray, checked: Sequence[bytes]) -> None:
+        def check(rows: np.ndarray, vectors: np.ndarray) -> None:
             judge = f"{self.judge.name} ({self.judge.hash})"
-            check_embeddings(vectors, judge, lambda row: item(first[checked[row]]))
+            check_embeddings(vectors, judge, lambda row: request.item(first[rows[row]]))
 
-        stored = self.cache.get(list(first))
-        vectors = {name: np.frombuffer(value, np.float32) for name, value in stored.items()}
-        widths = sorted({vector.size for vector in vectors.values()})
+        blocks = list(self.cache.blocks(distinct))
+        widths = sorted({vectors.shape[1] for _, vectors in blocks})
         if len(widths) > 1:
             fault = f"embeddings of {' and '.join(map(str, widths))} numbers by one judge"
             raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
-        if vectors:
+        is_missing = np.ones(len(distinct), bool)
+        for rows, vectors in blocks:
             # A cache may be older than the check, or damaged.
-            check(np.stack(list(vectors.values())), list(vectors))
-        missing = [name for name in first if name not in vectors]
-        log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
+            check(rows, vectors)
+            is_missing[rows] = False
+        missing = np.flatnonzero(is_missing)
+        log.info("%s: %d distinct, %d to encode", request.unit, len(distinct), len(missing))
         size = BATCHES_HELD * self.batch
+        judges = [embedder.judge for embedder in sharing]
         for start in range(0, len(missing), size):
-            new = missing[start : start + size]
-            encoded = np.ascontiguousarray(encode([first[name] for name in new]), np.float32)
-            check(encoded, new)  # before they are stored
-            self._store(new, encoded)
-            vectors |= zip(new, encoded, strict=True)
+            rows = missing[start : start + size]
+            keys = [distinct[row] for row in rows]
+            encoded = request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
+            # The columns of the judges follow each other.
+            vectors, *of_sharing = np.split(encoded, 1 + len(judges), axis=1)
+            check(rows, vectors)  # before they are stored
+            self.cache.add(keys, vectors)
+            for embedder, columns in zip(sharing, of_sharing, strict=True):
+                embedder.cache.add(keys, columns)
+            blocks.append((rows, vectors))
         if not names:
             return np.zeros((0, 1), np.float32)
-        return np.stack([vectors[name] for name in names])
+        result = np.empty((len(distinct), blocks[0][1].shape[1]), np.float32)
+        for rows, vectors in blocks:
+            result[rows] = vectors
+        return result[index]
+
+
+# Remembered, since all judges ask for the same images and texts.
+@lru_cache(KEYS_KEPT)
+def _image_key(digest: str, box: Box | None) -> bytes:
+    return key("image", digest, repr(box))
+
+
+@lru_cache(KEYS_KEPT)
+def _text_key(text: str) -> bytes:
+    return key("caption", text)
 
 
 @contextmanager
@@ -219,8 +233,8 @@ def open_embedder(
     # All of these may change the last bits of an embedding.
     settings = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
     file = cache / "embeddings" / f"{judge.hash}.sqlite"
-    with settled(threads), Cache(file) as opened:
-        yield Embedder(judge, opened, batch, settings)
+    with settled(threads), VectorCache(file, settings, judge.hash) as opened:
+        yield Embedder(judge, opened, batch)
 
 
 @contextmanager

@@ -37,22 +37,23 @@ def calibration_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -
     return sorted(drawn.tolist())
 
 
-def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
+def best_multiple(accuracy: np.ndarray, adjectives: np.ndarray) -> float:
     """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without
     entries.
 
     Args:
-        accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` with their numbers.
+        accuracy: (p pairs, multiples + 1) sums of accuracies, and the numbers of entries.
         adjectives: (p,) the adjective of each pair.
     """
-    sums = accuracy.groupby(adjectives).sum()
-    if sums.empty:
+    if len(accuracy) == 0:
         return MULTIPLES[0]
-    by_adjective = sums[[*MULTIPLES]].div(sums["n"], axis=0)
+    names, number = np.unique(adjectives, return_inverse=True)
+    sums = np.zeros((len(names), accuracy.shape[1]))
+    np.add.at(sums, number, accuracy)
     # Over adjectives, so that a rare one counts as much as a frequent one. Rounded, so that the
     # last bits do not decide.
-    means = by_adjective.mean().round(DECIMALS)
-    return float(means.idxmax())
+    means = (sums[:, :-1] / sums[:, -1:]).mean(axis=0).round(DECIMALS)
+    return MULTIPLES[int(means.argmax())]
 
 
 def choose_adjustment(
@@ -88,9 +89,10 @@ def choose_adjustment(
     # Sums, from which the means without a pair follow.
     by_pair = pd.DataFrame(first).assign(n=1).groupby(entries["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
+    accuracy = by_pair.to_numpy()
     # A multiple that is chosen on a pair would favor it over held-out ones.
     without_pair = {}
-    for pair in by_pair.index:
-        is_other = by_pair.index != pair
-        without_pair[str(pair)] = best_multiple(by_pair[is_other], adjectives[is_other])
-    return Adjustment(mean, best_multiple(by_pair, adjectives), without_pair)
+    for row, pair in enumerate(by_pair.index):
+        others = np.delete(accuracy, row, axis=0)
+        without_pair[str(pair)] = best_multiple(others, np.delete(adjectives, row))
+    return Adjustment(mean, best_multiple(accuracy, adjectives), without_pair)

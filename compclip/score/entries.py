@@ -22,6 +22,7 @@ from compclip.stats.r_precision import Draws, Entries, Pool, make_pool, sample_d
 
 # The columns that identify an entry within a split.
 ENTRY = ["image_id", "caption_id", "draw"]
+DERIVED = ["texts", "numbered", "options", "_draws"]
 FAILED = [*ENTRY, "pair", "file_name", "status"]
 
 
@@ -47,7 +48,7 @@ class EntrySet:
     @cached_property
     def texts(self) -> set[str]:
         """The captions of the images and of the pool."""
-        return {*self.entries["text"].unique(), *self.pool["text"].unique()}
+        return {*self.entries["text"].tolist(), *self.pool["text"].tolist()}
 
     @cached_property
     def numbered(self) -> "Numbered":
@@ -66,6 +67,21 @@ class EntrySet:
             numbered = self.numbered
             self._draws[key] = sample_distractors(numbered.entries, numbered.pool, *key)
         return self._draws[key]
+
+
+def share_derived(sets: Iterable[EntrySet]) -> None:
+    """Derive only once what is the same for sets, of the same tables, that differ only in paths."""
+    distinct: list[EntrySet] = []
+    columns = [*ENTRY, "pair", "text"]
+    for entry_set in sets:
+        entries = entry_set.entries[columns]
+        for earlier in distinct:
+            if entry_set.pool is earlier.pool and entries.equals(earlier.entries[columns]):
+                # Where cached properties are.
+                vars(entry_set).update({name: getattr(earlier, name) for name in DERIVED})
+                break
+        else:
+            distinct.append(entry_set)
 
 
 def judged_entries(
@@ -129,7 +145,7 @@ def entry_sets(
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity
 class Numbered:
     """A set in integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.artifacts.heldout import matched_pairs
+from compclip.core.artifacts.heldout import matched_pairs, split_pair
 from compclip.core.artifacts.rounding import json_values
 from compclip.core.tables import CAPTION_KEY, is_further
 from compclip.score.choices import (
@@ -194,10 +194,12 @@ def bias_entries(
             for split, rows in by_split.items()
         }
 
-    synonym_of = synonyms(captions, pairs)
-    replaced = {
-        split: with_synonyms(rows, pairs, synonym_of) for split, rows in entries["real"].items()
-    }
+    real = entries["real"]
+    # Other adjectives are replaced in no entry.
+    names = pd.concat(rows["pair"] for rows in real.values()).dropna().unique()
+    shown = pairs[pairs["adjective"].isin({split_pair(name)[0] for name in names})]
+    synonym_of = synonyms(captions, shown)
+    replaced = {split: with_synonyms(rows, shown, synonym_of) for split, rows in real.items()}
     return BiasEntries(
         by_images={kind: with_options(by_split) for kind, by_split in entries.items()},
         replaced=with_options(replaced),

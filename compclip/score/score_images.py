@@ -4,8 +4,9 @@ images.
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ import pandas as pd
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
 from compclip.core.artifacts.rounding import rounded
 from compclip.core.errors import require
-from compclip.core.identity.cache import Cache
 from compclip.core.identity.digests import sha256
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.log import log
 from compclip.core.reading.normal import normalize
 from compclip.core.settings.arguments import (
@@ -112,11 +113,18 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     embeddings = embedder.texts(distinct)
 
     def embed(chosen: Sequence[str]) -> np.ndarray:
-        rows = [row_by_text.get(text, -1) for text in chosen]
-        # Others, such as prompts with a synonym, are encoded when they are asked for.
-        return embedder.texts(chosen) if -1 in rows else embeddings[rows]
+        try:
+            rows = [row_by_text[text] for text in chosen]
+        except KeyError:
+            # Others, such as prompts with a synonym, are encoded when they are asked for.
+            return embedder.texts(chosen)
+        return embeddings[rows]
 
     return embed
+
+
+# From a set to what ``number_by_embedding`` returns.
+NumberByEmbedding = Callable[[Numbered], tuple[Numbered, np.ndarray]]
 
 
 def number_by_embedding(numbered: Numbered, embed_texts: Embed) -> tuple[Numbered, np.ndarray]:
@@ -176,14 +184,13 @@ def blind_control(
 def judge_set(
     rules: Rules,
     entry_set: EntrySet,
-    embed_texts: Embed,
+    number: NumberByEmbedding,
     image_embeddings: np.ndarray,
     choices: Choices,
 ) -> SetScores:
     """Return the scores of one set by a judge, from the embeddings (n, d) of its images."""
-    numbered, text_embeddings = number_by_embedding(entry_set.numbered, embed_texts)
-    n_texts = len(text_embeddings)
-    wrong_firsts = WrongFirstRanks(n_texts, numbered)
+    numbered, text_embeddings = number(entry_set.numbered)
+    wrong_firsts = WrongFirstRanks(len(text_embeddings), numbered)
 
     def one_pass() -> Blocks:
         # All similarities of a large set would not fit into memory, so one pass serves R-precision
@@ -193,7 +200,7 @@ def judge_set(
             wrong_firsts.add(rows, values)
             yield rows, values
 
-    judged = rules.judge(entry_set, numbered, one_pass(), n_texts)
+    judged = rules.judge(entry_set, numbered.entries, one_pass(), wrong_firsts.weights)
 
     # Called when all blocks have passed, which fill ``wrong_firsts``.
     def controls(rows: np.ndarray) -> dict[str, Any]:
@@ -215,6 +222,7 @@ def score_images(
     embed_texts: Embed,
     embed_images: Embed,
     adjustment: Adjustment | None = None,
+    number: NumberByEmbedding | None = None,
 ) -> dict[str, SetScores]:
     """Return the scores of a generator's images: how often the judge retrieves the caption that an
     image was made from, and how often it chooses the caption's adjective.
@@ -227,10 +235,12 @@ def score_images(
         embed_texts: maps n captions to their embeddings by the judge, (n, d), of unit length.
         embed_images: the same for the paths of ``sets``.
         adjustment: None: adjective accuracy is not adjusted.
+        number: ``number_by_embedding`` for these embeddings, which may remember its results.
 
     Returns:
         The scores of each set, by name.
     """
+    number = number or partial(number_by_embedding, embed_texts=embed_texts)
     scored: dict[str, SetScores] = {}
     for _, split_sets in groupby(sets, key=lambda entry_set: entry_set.split):
         # Sets of a split have the same images, so these are embedded and their adjectives chosen
@@ -242,7 +252,7 @@ def score_images(
         # Prompts without an image come last, and count as wrong.
         choices = with_failed(choices, first.failed, first.split, first.variants)
         for entry_set in same_images:
-            scored[entry_set.name] = judge_set(rules, entry_set, embed_texts, embeddings, choices)
+            scored[entry_set.name] = judge_set(rules, entry_set, number, embeddings, choices)
     return scored
 
 
@@ -454,8 +464,8 @@ def embed_and_score(
     from compclip.clip.device import settled
 
     threads = getattr(judge, "threads", torch.get_num_threads())
-    with settled(threads), Cache(":memory:") as cache:
-        embedder = Embedder(judge, cache, batch, entry_set.name)
+    with settled(threads), VectorCache(":memory:") as cache:
+        embedder = Embedder(judge, cache, batch)
 
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images([(Path(path), None) for path in paths], digests)

@@ -254,7 +254,7 @@ def score_by_oracle(
             _, _, tied[rows] = weigh(values, perfect, rows, weights)
             yield rows, values
 
-    judged = rules.judge(entry_set, numbered, one_pass(), n + 1)
+    judged = rules.judge(entry_set, numbered.entries, one_pass(), weights)
     # float32 decides what is equal, but would change the last digits of some fractions.
     judged = replace(judged, similarity=of_prompts)
 

@@ -14,7 +14,7 @@ from compclip.score.choices import Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.stats import balance
-from compclip.stats.r_precision import Blocks, Judged, judge_entries, sampled
+from compclip.stats.r_precision import Blocks, Entries, Judged, Weights, judge_entries, sampled
 
 Prediction = tuple[str, int, str, int]
 
@@ -37,15 +37,14 @@ class Rules:
         return self.scoring.candidates
 
     def judge(
-        self, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, n_texts: int
+        self, entry_set: EntrySet, entries: Entries, blocks: Blocks, weights: Weights
     ) -> Judged:
         """Return the results of the entries of a set, from their similarities with all texts.
 
-        numbered: the set, with the numbers of the texts in ``blocks``.
+        entries: those of the set, with the numbers of the texts in ``blocks``.
         """
         draws = entry_set.draws(self.candidates, self.seed)
-        ties = self.scoring.ties
-        return judge_entries(blocks, n_texts, numbered.entries, numbered.pool, draws, ties)
+        return judge_entries(blocks, entries, weights, draws, self.scoring.ties)
 
     def cap(self, pairs: Sequence[str]) -> balance.Cap:
         """Return how dominant swapped pairs are reduced."""
@@ -204,7 +203,7 @@ def set_summary(
     summary |= rules.sampled(table["hit"])
     if cap is not None:
         # Weights balance the exact score, a subsample the sampled one.
-        kept = balance.subsample(list(table["pair"]), cap, rules.seed)
+        kept = balance.subsample(table["pair"].tolist(), cap, rules.seed)
         counts = {pair: {"of": cap.counts[pair], "kept": n} for pair, n in cap.kept.items()}
         settings = {"rule": cap.rule, "pairs": len(cap.counts), "cut": counts}
         summary["balance"] = settings | rules.sampled(table.loc[kept, "hit"])

@@ -246,25 +246,21 @@ def weigh(
 
 
 def judge_entries(
-    blocks: Blocks,
-    texts: int,
-    entries: Entries,
-    pool: Pool,
-    draws: Draws,
-    ties: Ties,
+    blocks: Blocks, entries: Entries, weights: Weights, draws: Draws, ties: Ties
 ) -> Judged:
-    """Return the results of ``entries`` against ``pool``, in one pass over their blocks."""
+    """Return the results of ``entries`` against the pool of ``weights``, in one pass over their
+    blocks.
+    """
     n = len(entries.own)
     similarity = np.zeros(n)
     beaten = np.zeros(n)
     tied = np.zeros(n)
     hit = np.zeros(n, bool)
     best_distractor = np.zeros(n, np.int64)
-    weights = Weights(pool, texts)
     for rows, values in blocks:
         own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
         similarity[rows] = own
-        drawn_texts = pool.texts[draws.captions[rows]]
+        drawn_texts = weights.pool.texts[draws.captions[rows]]
         distractors = np.take_along_axis(values, drawn_texts, axis=1)
         own_column = own[:, None]
         # A comparison with NaN is false, so NaN loses.
@@ -343,7 +339,7 @@ def r_precision(
 
     similarity_blocks = blocks(similarities, entries.classes)
     distractors = sample_distractors(entries, pool, candidates, seed)
-    return judge_entries(similarity_blocks, texts, entries, pool, distractors, ties)
+    return judge_entries(similarity_blocks, entries, Weights(pool, texts), distractors, ties)
 
 
 def _count_earlier(numbers: np.ndarray) -> list[int]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compclip.core.artifacts import disk
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache, key, keys
+from compclip.core.identity.cache import Cache, key
 from tests.core.processes import run_at_once, small_files_only
 
 PARTS = st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)
@@ -121,8 +121,3 @@ def test_a_file_system_without_common_locks_is_refused(
         UserError, match=rf"disk/cache: on a file system \({fault}\) whose .*; set `cache`"
     ):
         Cache(folder / "cache" / "c.sqlite")
-
-
-def test_keys_with_a_common_beginning_equal_single_ones():
-    rows = [("a", 1), ("b", b"c"), ()]
-    assert keys(("image", 7), rows) == [key("image", 7, *row) for row in rows]

@@ -136,8 +136,8 @@ def twice(choices: pd.DataFrame) -> pd.DataFrame:
     ("change", "fault"),
     [
         (percent_instead_of_fraction, "adjective_first: row 0: expected 0 to 1, got 100"),
-        (without_a_value, "half, test_unseen, member judge: no adjective_first for 7 of 400"),
-        (without_rows, "half, test_unseen, member judge: no adjective_first for 7 of 400"),
+        (without_a_value, "half, test_unseen, member judge: no adjective_first for 7 of 200"),
+        (without_rows, "half, test_unseen, member judge: no adjective_first for 7 of 200"),
         (with_ids_of_images, "usual, test_seen, member judge: no adjective_first for 200 of 200"),
         (with_words_as_pair, "choices: pair .*; write adjective_noun"),
         (with_another_pair, "several pairs for the prompt"),

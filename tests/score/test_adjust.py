@@ -5,7 +5,7 @@ prior.
 import numpy as np
 import pandas as pd
 
-from compclip.score.adjust import MULTIPLES, best_multiple, calibration_images, choose_adjustment
+from compclip.score.adjust import best_multiple, calibration_images, choose_adjustment
 from compclip.score.choices import (
     Adjustment,
     adjective_accuracy,
@@ -119,7 +119,7 @@ def test_the_prior_of_frequent_adjectives_is_removed() -> None:
 def test_the_best_multiple_and_calibration_images() -> None:
     n = np.array([900, 9])
     means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
-    both = pd.DataFrame(means * n[:, None], columns=[*MULTIPLES]).assign(n=n)
+    both = np.column_stack([means * n[:, None], n])
     assert best_multiple(both, np.array(["black", "pink"])) == 0.5, (
         "a rare adjective counts as much"
     )

@@ -255,7 +255,8 @@ def test_the_best_of_the_drawn_distractors_is_predicted() -> None:
     )
     blocks = precision.blocks(lambda rows: similarity[rows], entries.classes)
     draws = precision.sample_distractors(entries, pool, 4, 0)
-    found = precision.judge_entries(blocks, 30, entries, pool, draws, "own_first")
+    weights = precision.Weights(pool, 30)
+    found = precision.judge_entries(blocks, entries, weights, draws, "own_first")
     candidates = np.column_stack([entries.own, pool.texts[draws.captions]])
     expected = [int(np.argmax(similarity[i, candidates[i]])) for i in range(40)]
     assert found.predicted.tolist() == expected and len(set(expected)) == 4

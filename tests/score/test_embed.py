@@ -16,7 +16,8 @@ from compclip.clip.embed import (
     similarities,
 )
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache
+from compclip.core.identity.cache import key
+from compclip.core.identity.vector_cache import VectorCache
 from tests.score.world import FakeJudge
 
 
@@ -31,8 +32,8 @@ def files(tmp_path: Path) -> list[Path]:
 
 def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> None:
     judge = FakeJudge()
-    with Cache(tmp_path / "c.sqlite") as cache:
-        embedder = Embedder(judge, cache, 4, "made")
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
+        embedder = Embedder(judge, cache, 4)
         texts = embedder.texts(["red wing", "blue bill", "red wing"])
         images = embedder.images([(p, None) for p in files])
         again = embedder.images([(files[2], None), (files[0], (1.0, 2.0, 3.0, 4.0))])
@@ -47,8 +48,11 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
 def test_an_item_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
     judge = FakeJudge()
     judge.hash, judge.embed = "other", lambda text: -FakeJudge.embed(text)
-    with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
-        first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge, two, 4, "made")
+    with (
+        VectorCache(tmp_path / "c.sqlite", "made") as one,
+        VectorCache(tmp_path / "d.sqlite", "made") as two,
+    ):
+        first, second = Embedder(FakeJudge(), one, 4), Embedder(judge, two, 4)
         first.with_same_pixels = [second]
         items = [(path, None) for path in files]
         assert np.array_equal(first.images(items), -second.images(items)) and not judge.images_seen
@@ -63,30 +67,30 @@ def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: l
             files[1].write_text("red bill")
             return super().encode_images(items, batch)
 
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
         with pytest.raises(UserError, match=r"1\.png: changed while it was read"):
-            Embedder(Slow(), cache, 4, "made").images([(path, None) for path in files])
+            Embedder(Slow(), cache, 4).images([(path, None) for path in files])
         assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
-    with Cache(tmp_path / "c.sqlite") as cache:
-        embedder = Embedder(FakeJudge(), cache, 4, "made")
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
+        embedder = Embedder(FakeJudge(), cache, 4)
         embedder.texts(["red wing", "blue bill"])
-        key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
-        cache.put([(key, value[:32])])
+        cache.add([key("caption", "gray wing")], np.zeros((1, 8), np.float32))
         with pytest.raises(
             InvalidEmbedding,
-            match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete",
+            match=r"c\.sqlite: embeddings of 8 and 16 numbers by one judge; delete",
         ):
-            embedder.texts(["red wing", "blue bill"])
+            embedder.texts(["red wing", "gray wing"])
 
 
 def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = [f"{color} wing {n}" for color in ("red", "blue") for n in range(50)]
-    with Cache(tmp_path / "c.sqlite") as cache:
-        cold = Embedder(FakeJudge(), cache, 4, "made").texts(captions)
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
+        cold = Embedder(FakeJudge(), cache, 4).texts(captions)
     warm_judge, other_judge = FakeJudge(), FakeJudge()
-    with Cache(tmp_path / "c.sqlite") as cache:
-        warm = Embedder(warm_judge, cache, 4, "made").texts(captions[::-1])[::-1]
-        Embedder(other_judge, cache, 8, "made otherwise").texts(captions)
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
+        warm = Embedder(warm_judge, cache, 4).texts(captions[::-1])[::-1]
+    with VectorCache(tmp_path / "c.sqlite", "made otherwise") as cache:
+        Embedder(other_judge, cache, 8).texts(captions)
     assert warm.tobytes() == cold.tobytes()
     assert warm_judge.texts_seen == [] and other_judge.texts_seen == captions
     monkeypatch.setattr(embed, "BATCHES_HELD", 1)
@@ -98,11 +102,11 @@ def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
             return super().encode_texts(texts, batch)
 
     captions = [f"wing {n}" for n in range(20)]
-    with Cache(tmp_path / "killed.sqlite") as cache, pytest.raises(KeyboardInterrupt):
-        Embedder(Dies(), cache, 4, "made").texts(captions)
+    with VectorCache(tmp_path / "killed.sqlite", "made") as cache, pytest.raises(KeyboardInterrupt):
+        Embedder(Dies(), cache, 4).texts(captions)
     judge = FakeJudge()
-    with Cache(tmp_path / "killed.sqlite") as cache:
-        Embedder(judge, cache, 4, "made").texts(captions)
+    with VectorCache(tmp_path / "killed.sqlite", "made") as cache:
+        Embedder(judge, cache, 4).texts(captions)
     assert judge.texts_seen == captions[8:]
 
 
@@ -128,8 +132,8 @@ def test_embeddings_without_a_score_are_refused(
                 else super().embed(text)
             )
 
-    with Cache(tmp_path / "c.sqlite") as cache:
-        embedder = Embedder(Odd(), cache, 4, "made")
+    with VectorCache(tmp_path / "c.sqlite", "made") as cache:
+        embedder = Embedder(Odd(), cache, 4)
         said = rf": its embedding by judge fake \(0123456789abcdef\) {fault}"
         with pytest.raises(InvalidEmbedding, match=rf"^caption 'blue bill'{said}"):
             embedder.texts(["red wing", "blue bill"])

@@ -2,6 +2,7 @@
 distractors.
 """
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from compclip.core.errors import UserError
 from compclip.core.settings.arguments import AS_TEXT
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from compclip.score.config import Scoring
-from compclip.score.entries import EntrySet, number_set
+from compclip.score.entries import EntrySet, number_set, share_derived
 from compclip.score.score_images import score_with_judge
 from compclip.split.pools import class_names, pool_captions
 from compclip.stats.r_precision import expected_top1, r_precision
@@ -358,6 +359,24 @@ def test_an_image_without_class_is_its_own_and_a_pool_not_empty(
                 entries.iloc[:0],
             )
         )
+
+
+def test_sets_that_differ_only_in_paths_are_numbered_once(tables: dict[str, pd.DataFrame]) -> None:
+    captions = tables["captions"]
+    classes = class_names(captions)
+    sets = []
+    for path, n in (("a.png", 4), ("b.png", 4), ("c.png", 3)):
+        entries = captions.assign(draw=0, pair=None, path=path).iloc[:n]
+        variants = entries.assign(split="test_seen").iloc[:0]
+        sets.append(
+            EntrySet("test_seen", "test_seen", "original", entries, captions, classes, variants)
+        )
+    share_derived(sets)
+    assert sets[1].numbered is sets[0].numbered
+    assert sets[1].draws(3, 0) is sets[0].draws(3, 0)
+    assert len(sets[2].numbered.entries.own) == 3
+    # A copy may have other texts.
+    assert replace(sets[1], pool=captions.iloc[:9]).numbered is not sets[0].numbered
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from PIL import Image
 
 from compclip.clip.embed import Embedder
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache
+from compclip.core.identity.vector_cache import VectorCache
 from tests.score.world import FakeJudge
 
 TINY = {
@@ -60,8 +60,8 @@ def opener(judge: FakeJudge, folder: Path) -> Callable[..., AbstractContextManag
 
     @contextmanager
     def opened(*_: object) -> Iterator[Embedder]:
-        with Cache(folder / "fake.sqlite") as cache:
-            yield Embedder(judge, cache, 4, "made")
+        with VectorCache(folder / "fake.sqlite") as cache:
+            yield Embedder(judge, cache, 4)
 
     return opened
 

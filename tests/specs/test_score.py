@@ -21,7 +21,7 @@ from compclip.clip.embed import Embedder
 from compclip.clip.model import Judge, load_judge
 from compclip.clip.vision import import_torchvision
 from compclip.core.errors import UserError
-from compclip.core.identity.cache import Cache
+from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.settings import cli
 from compclip.specs import score as step
 from compclip.specs.loss import Margin, Objective, specs_loss
@@ -66,8 +66,8 @@ def judge(folder: Path) -> Judge:
 
 @pytest.fixture
 def embedder(judge: Judge, tmp_path: Path):
-    with Cache(tmp_path / "cache.sqlite") as cache:
-        yield Embedder(judge, cache, 4, "made")
+    with VectorCache(tmp_path / "cache.sqlite") as cache:
+        yield Embedder(judge, cache, 4)
 
 
 def by_hand(judge: Judge, image: Path, text: str) -> tuple[torch.Tensor, torch.Tensor]:

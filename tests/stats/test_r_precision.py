@@ -13,6 +13,7 @@ from compclip.stats import r_precision as precision
 from compclip.stats.r_precision import (
     Entries,
     Pool,
+    Weights,
     blocks,
     draw_distractors,
     expected_top1,
@@ -84,7 +85,7 @@ def score(
     )
     of = blocks(lambda rows: similarity[numbers[rows]], entries.classes)
     draws = sample_distractors(entries, pool, candidates, seed)
-    return judge_entries(of, similarity.shape[1], entries, pool, draws, ties)
+    return judge_entries(of, entries, Weights(pool, similarity.shape[1]), draws, ties)
 
 
 @settings(max_examples=60)

@@ -6,6 +6,8 @@ run. A killed job finds its embeddings in the cache.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,19 @@ from compclip.core.log import log
 from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
-from compclip.score.entries import EntrySet
+from compclip.score.entries import EntrySet, share_derived
 from compclip.score.measure_bias import (
     BiasEntries,
     bias_entries,
     entries_by_images,
     measure_bias,
 )
-from compclip.score.score_images import embed_once, find_truncated, score_images
+from compclip.score.score_images import (
+    embed_once,
+    find_truncated,
+    number_by_embedding,
+    score_images,
+)
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.score.generator_scores import (
@@ -101,10 +108,12 @@ def read_task(job: Job) -> ScoringTask:
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.generated])
+    sets_by_generator = read_generators(job, inputs)
+    share_derived(chain.from_iterable(sets_by_generator.values()))
     return ScoringTask(
         inputs,
         captions=inputs.captions,
-        sets_by_generator=read_generators(job, inputs),
+        sets_by_generator=sets_by_generator,
         bias_entries=read_bias_entries(job, inputs),
         # Embeddings are cached by them; a file without one here is digested when it is embedded.
         digests=file_digests(image_folders),
@@ -127,6 +136,8 @@ def score_by_judge(
     def embed_images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(list(map(task.find_item, paths)), task.digests)
 
+    # Most generators have the same sets, whose texts are numbered once.
+    number = cache(partial(number_by_embedding, embed_texts=embed_texts))
     prompts = inputs.tables["prompts"]
     adjustment = choose_adjustment(
         prompts,
@@ -145,7 +156,7 @@ def score_by_judge(
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
     judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
     for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
-        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment)
+        scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment, number)
         captions = set[str]().union(*(entry_set.texts for entry_set in sets))
         counts = {"captions": len(captions), "truncated_captions": len(truncated & captions)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)

@@ -23,6 +23,7 @@ from compclip.core.errors import UserError
 from compclip.core.log import log
 
 WAIT = 600  # seconds for another process's write
+KEY_BYTES = 16
 ASKED_AT_ONCE = 500  # keys of a query
 
 KeyPart = str | bytes | int
@@ -32,22 +33,11 @@ def key(*values: KeyPart) -> bytes:
     """Return a 16-byte hash of ``values``; each is hashed with its length, so ("ab", "c") and ("a",
     "bc") differ.
     """
-    return _hash(values).digest()
-
-
-def keys(common: Sequence[KeyPart], rows: Iterable[Sequence[KeyPart]]) -> list[bytes]:
-    """Return ``key(*common, *row)`` of each row; what the rows have in common is hashed once."""
-    beginning = _hash(common)
-    return [_hash(row, beginning.copy()).digest() for row in rows]
-
-
-def _hash(values: Iterable[KeyPart], digest: "hashlib.blake2b | None" = None) -> "hashlib.blake2b":
-    """Return ``digest``, by default an empty one, after the values."""
-    digest = digest or hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=KEY_BYTES)
     for value in values:
         raw = value if isinstance(value, bytes) else str(value).encode()
         digest.update(len(raw).to_bytes(8, "big") + raw)
-    return digest
+    return digest.digest()
 
 
 def _digest(key: bytes, value: bytes) -> bytes:
