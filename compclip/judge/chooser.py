@@ -140,7 +140,8 @@ class Kind(plugins.Interface):
     CERTIFIED: bool = True  # whether it can be asked for a certificate's texts
     # (settings, cache): of the user's files that it reads
     fingerprint: Callable[..., str] | None = None
-    # (settings, ``Asked``): the message of `make check`, such as calls, time and cost
+    # (settings, ``Asked``, or None before prompts are listed): the message of `make check`, such as
+    # calls, time and cost
     preview: Callable[..., str] | None = None
 
 

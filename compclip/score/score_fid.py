@@ -101,9 +101,12 @@ class FidMetric:
         self.metric.reset()
         self._add(real, is_real=True)
         self._add(drawn, is_real=False)
-        value = float(self.metric.compute())
+        products = (self.metric.real_features_cov_sum, self.metric.fake_features_cov_sum)
+        # Before the distance, because eigenvalues of NaN end the process on some machines.
+        is_finite = all(bool(torch.isfinite(product).all()) for product in products)
         fault = "features of an image are NaN or infinite"
-        require(np.isfinite(value), "manifest", fault, "check the weights")
+        require(is_finite, "manifest", fault, "check the weights")
+        value = float(self.metric.compute())
         # For equal sets, rounding may give a value below 0.
         return max(0.0, round(value, DECIMALS))
 

@@ -135,7 +135,7 @@ def twice(choices: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (percent_instead_of_fraction, "adjective_first: row 0: expected 0 to 1, got 100"),
+        (percent_instead_of_fraction, "column adjective_first: row 0: expected 0 to 1"),
         (without_a_value, "half, test_unseen, member judge: no adjective_first for 7 of 200"),
         (without_rows, "half, test_unseen, member judge: no adjective_first for 7 of 200"),
         (with_ids_of_images, "usual, test_seen, member judge: no adjective_first for 200 of 200"),

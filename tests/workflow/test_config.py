@@ -68,6 +68,20 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             {"judges": [{"name": "tool", "kind": "table", "file": "a.csv"}]},
             ["judges: the first judge leads and needs embeddings, but is of kind 'table'"],
         ),
+        ({"judges": [{}]}, ["judges.0: no name; write {name, kind, ...}"]),
+        ({"judges": [{"name": "a", "kind": "CLIP"}]}, ["is of kind 'CLIP'; did you mean clip?"]),
+        (
+            {"judges": [{"name": "a", "kind": "clip", "modl": "RN50"}]},
+            ["judges.0.modl: unknown key; did you mean model?"],
+        ),
+        (
+            {"judges": ["clip", {"name": "a", "kind": "table"}]},
+            ["judges.1: judge 'a': file: Field required"],
+        ),
+        (
+            {"judges": ["clip", {"name": "a", "kind": "clip", "train_on": "half"}]},
+            ["judges: a.train_on: expected 'train', as of the leading judge (the first, or"],
+        ),
         (
             {"judge": {}, "judges": [{"name": "judge", "kind": "table", "file": "a.csv"}]},
             ["judges: judge 'judge': name in use"],
@@ -212,6 +226,15 @@ def test_the_first_of_several_judges_leads() -> None:
     beside = load_config({"judge": {"model": "RN50"}, "judges": [wide, tool]})
     assert (beside.leading, beside.judge.model) == ("judge", "RN50")
     assert [judge.name for judge in beside.judges] == ["wide", "tool"]
+
+
+def test_settings_of_a_judge_are_not_shown() -> None:
+    for options in ("http://user:secret@host", {"url": "http://user:secret@host"}):
+        with pytest.raises(UserError) as error:
+            load_config(
+                {"judge": {}, "judges": [{"name": "a", "kind": "served", "options": options}]}
+            )
+        assert "secret" not in str(error.value)
 
 
 def test_a_judges_name_is_no_setting_of_a_step() -> None:

@@ -437,12 +437,13 @@ def _check_judges(config: Config, findings: Findings) -> None:
             if kind.preview is not None:
                 with findings.errors_of(key):
                     message = kind.preview(settings, _count_choices(config, composition, kind))
-                    findings.notes.append(f"{key}: {composition}: {message}")
+                    if message:
+                        findings.notes.append(f"{key}: {composition}: {message}")
 
 
-def _count_choices(config: Config, composition: str, judge: JudgeKind) -> Asked:
-    """Return the numbers of choices of a composition that a judge is asked, as far as an earlier
-    run has listed prompts.
+def _count_choices(config: Config, composition: str, judge: JudgeKind) -> Asked | None:
+    """Return the numbers of choices of a composition that a judge is asked; None before a run has
+    listed prompts.
     """
     from compclip.core.artifacts.parquet import read_table
     from compclip.judge.certify import ITEMS, RIGHT_TEXTS
@@ -450,7 +451,7 @@ def _count_choices(config: Config, composition: str, judge: JudgeKind) -> Asked:
     folder = config.data_folder / composition
     files = [folder / "prompts.parquet", folder / "variants.parquet"]
     if not all(file.is_file() for file in files):
-        return Asked(0, 0, 0)
+        return None
     prompts = read_table(files[0], PROMPTS)
     variants = read_table(files[1], VARIANTS)
     has_variants = are_among(prompts, variants, PROMPT_KEY)

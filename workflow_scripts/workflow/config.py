@@ -232,10 +232,12 @@ class Config(Section):
             first = {"name": first}
         leading = {key: value for key, value in first.items() if key != "kind"}
         kind = first.get("kind", first.get("name"))
+        if kind is None:
+            raise ValueError("judges.0: no name; write {name, kind, ...}")
         if kind != "clip":
             raise ValueError(
-                f"judges: the first judge leads and needs embeddings, but is of kind {kind!r}; put "
-                "one of kind clip first, or give judge"
+                f"judges: the first judge leads and needs embeddings, but is of kind {kind!r}; "
+                f"{nearest(kind, ['clip'])}put one of kind clip first, or give judge"
             )
         return values | {"judge": leading, "judges": further}
 
@@ -402,7 +404,8 @@ class Config(Section):
                 expected = getattr(self.judge, key)
                 if getattr(settings, key) != expected:
                     raise ValueError(
-                        f"judges: {entry.name}.{key}: expected {expected!r}, as of judge.{key}"
+                        f"judges: {entry.name}.{key}: expected {expected!r}, as of the leading "
+                        "judge (the first, or judge of this config or its base)"
                     )
 
     def _check_inputs(self) -> None:
@@ -439,15 +442,30 @@ def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return tuple(w for w in location if isinstance(w, int) or not (w in BRANCHES or "[" in w))
 
 
-def _describe(error: ValidationError) -> list[str]:
-    """Return the faults of a config, a line each: the key, the expected value, the value."""
+def _as_written(location: tuple[str | int, ...], first_leads: bool) -> tuple[str | int, ...]:
+    """Return the location of a setting in the user's config, where the first of ``judges`` may be
+    ``judge`` of the model.
+    """
+    if first_leads and location[:1] == ("judge",):
+        return ("judges", 0, *location[1:])
+    if first_leads and location[:1] == ("judges",) and len(location) > 1:
+        return ("judges", int(location[1]) + 1, *location[2:])
+    return location
+
+
+def _describe(error: ValidationError, first_leads: bool = False) -> list[str]:
+    """Return the faults of a config, a line each: the key, the expected value, the value.
+
+    first_leads: whether the first of ``judges`` was taken for ``judge``.
+    """
     faults: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
         location = _setting(fault["loc"])
         # A fault inside a union is reported for each branch; the first report is enough.
         is_reported = any(_overlap(location, reported) for reported in faults)
         if not is_reported:
-            faults[location] = _describe_fault(fault)
+            key = ".".join(map(str, _as_written(location, first_leads)))
+            faults[location] = _describe_fault(fault, key)
     return list(faults.values())
 
 
@@ -487,9 +505,8 @@ def _describe_renamed(key: str, value: object) -> str:
     return f"{key}: renamed; write {name}: {text}"
 
 
-def _describe_fault(fault: ErrorDetails) -> str:
+def _describe_fault(fault: ErrorDetails, key: str) -> str:
     location = fault["loc"]
-    key = ".".join(map(str, _setting(location)))
     message = _fault_message(fault)
     if fault["type"] == "extra_forbidden" and key in RENAMED:
         return _describe_renamed(key, fault["input"])
@@ -501,8 +518,8 @@ def _describe_fault(fault: ErrorDetails) -> str:
     if not key:  # of the whole config
         return message
     value = repr(fault["input"])
-    # The message may have it already.
-    if value in message:
+    # The message may have it already; settings of a kind may have a password.
+    if value in message or location[-1] == "options":
         return f"{key}: {message}"
     # Sections do not help to find the fault, and that of a judge may have a password.
     content = fault["input"] if isinstance(fault["input"], list) else [fault["input"]]
@@ -532,7 +549,8 @@ def load_config(values: dict[str, Any], prefix: str = "config", file: Path | Non
         return Config.model_validate(values, context=OF_CONFIG)
     except ValidationError as error:
         # several lines, each with its own prefix
-        faults = [f"{prefix}: {fault}" for fault in _describe(error)]
+        first_leads = "judge" not in values
+        faults = [f"{prefix}: {fault}" for fault in _describe(error, first_leads)]
         raise UserError("\nerror: ".join(faults)) from None
 
 
