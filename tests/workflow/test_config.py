@@ -69,7 +69,6 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
             ["judges: the first judge leads and needs embeddings, but is of kind 'table'"],
         ),
         ({"judges": [{}]}, ["judges.0: no name; write {name, kind, ...}"]),
-        ({"judges": [{"name": "a", "kind": "CLIP"}]}, ["is of kind 'CLIP'; did you mean clip?"]),
         (
             {"judges": [{"name": "a", "kind": "clip", "modl": "RN50"}]},
             ["judges.0.modl: unknown key; did you mean model?"],

@@ -236,8 +236,8 @@ class Config(Section):
             raise ValueError("judges.0: no name; write {name, kind, ...}")
         if kind != "clip":
             raise ValueError(
-                f"judges: the first judge leads and needs embeddings, but is of kind {kind!r}; "
-                f"{nearest(kind, ['clip'])}put one of kind clip first, or give judge"
+                f"judges: the first judge leads and needs embeddings, but is of kind {kind!r}; put "
+                "one of kind clip first, or give judge"
             )
         return values | {"judge": leading, "judges": further}
 
