@@ -60,26 +60,35 @@ class Ratings(Command):
 
 def check_ratings(ratings: pd.DataFrame, location: object = "ratings") -> pd.DataFrame:
     """Return the ``RATING_COLUMNS`` of a row for each rating, as floats from 1 to 5; UserError
-    names the first fault.
+    names the first fault, and the row by the table's index.
     """
     absent = [name for name in RATING_COLUMNS if name not in ratings]
     require(not absent, location, f"no column {', '.join(absent)}", "add it")
     require(len(ratings), location, "no ratings", "give at least one")
-    table = ratings[RATING_COLUMNS].reset_index(drop=True)
-    table["rating"] = pd.to_numeric(table["rating"], errors="coerce")
-    is_rating = table["rating"].between(LOWEST, HIGHEST)
-    _refuse(~is_rating, location, f"expected a rating from {LOWEST} to {HIGHEST}")
-    _refuse(table.isna().any(axis=1), location, "a value is missing")
-    _refuse(
-        table.duplicated(["image", "worker"]), location, "second rating of an image by a worker"
-    )
-    return table
+    table = ratings[RATING_COLUMNS]
+    # As text, because pandas fails for integers beyond the largest float.
+    numbers = pd.to_numeric(table["rating"].astype(str), errors="coerce")
+    fault = f"expected a rating from {LOWEST} to {HIGHEST}"
+    _refuse(table, ~numbers.between(LOWEST, HIGHEST), "rating", location, fault)
+    for name in ("prompt", "model", "worker", "image"):
+        is_blank = table[name].isna() | (table[name].astype(str).str.strip() == "")
+        _refuse(table, is_blank, name, location, f"{name} is missing")
+    is_second = table.duplicated(["image", "worker"])
+    _refuse(table, is_second, "worker", location, "expected one rating of an image by a worker")
+    return table.assign(rating=numbers).reset_index(drop=True)
 
 
-def _refuse(is_faulty: pd.Series, location: object, fault: str) -> None:
-    """Raise UserError with the first faulty row."""
-    message = f"row {is_faulty.argmax()}: {fault}"
-    require(not is_faulty.any(), location, message, "correct or remove it")
+def _refuse(
+    table: pd.DataFrame, is_faulty: pd.Series, column: str, location: object, fault: str
+) -> None:
+    """Raise UserError with the first faulty row, and its value of a column."""
+    if not is_faulty.any():
+        return
+    row = table[is_faulty].iloc[0]
+    # Rows of files are named by their place, such as line 2.
+    place = row.name if isinstance(row.name, str) else f"row {row.name}"
+    message = f"{place}: {fault}, got {row[column]!a:.40} for image {row['image']!a}"
+    raise UserError(f"{location}: {message}; correct or remove it")
 
 
 def read_tifa_ratings(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -106,8 +115,9 @@ def read_tifa_ratings(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     for image, record in content.items():
         is_record = isinstance(record, dict) and isinstance(record.get("text_id"), str)
         has_list = is_record and isinstance(record.get("human_scores"), list)
-        fault = "expected an object with text_id and a list human_scores"
-        require(has_list, f"{path}: {image}", fault, "download it again")
+        has_ratings = has_list and record["human_scores"]
+        fault = "expected an object with text_id and a list human_scores, not empty"
+        require(has_ratings, f"{path}: {image}", fault, "download it again")
         prompt = record["text_id"]
         # Names of prompts contain underscores, too.
         model = image.removeprefix(f"{prompt}_")
@@ -142,24 +152,25 @@ def read_worker_ratings(path: str | Path) -> pd.DataFrame:
 def read_scores(path: Path) -> pd.DataFrame:
     """Return the image and the scores of each row of a user's table, as numbers."""
     columns, _ = first_rows(path, 1)
-    table, faults = read_records(path, ["image"], columns)
-    require(not faults, path, "; ".join(faults[:1]), "correct the row")
-    scores = table.drop(columns=["image", "where"])
+    table = _read_rows(path, ["image", *columns])
+    scores = table.drop(columns="image").fillna("")
     require(scores.shape[1], path, "no column of scores", "add one")
     numbers = scores.apply(pd.to_numeric, errors="coerce")
     for name in scores:
         # An empty cell is an image without a score.
-        is_text = scores[name].notna() & numbers[name].isna()
-        _refuse(is_text, f"{path}: {name}", "expected a number")
+        is_text = numbers[name].isna() & (scores[name].str.strip() != "")
+        _refuse(table, is_text, name, f"{path}: {name}", "expected a number")
     return numbers.assign(image=table["image"])
 
 
 def _read_rows(path: str | Path, columns: list[str]) -> pd.DataFrame:
-    """Return the columns of a table; UserError names the first bad row."""
+    """Return the columns of a table, indexed by the place of rows in the file; UserError names the
+    first bad row.
+    """
     table, faults = read_records(path, columns)
     require(not faults, path, "; ".join(faults[:1]), "correct the row")
-    require(len(table), path, "no rows", "download it again")
-    return table[columns]
+    require(len(table), path, "no rows", "download or write it again")
+    return table.set_index("where")
 
 
 def spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -205,13 +216,15 @@ def correlate_with_people(
     """
     ratings = check_ratings(ratings)
     require("image" in scores, "scores", "no column image", "name the image of each row")
-    _refuse(scores["image"].duplicated(), "scores", "duplicate image")
+    require(scores.shape[1] > 1, "scores", "no column of scores", "add one")
+    _refuse(scores, scores["image"].duplicated(), "image", "scores", "duplicate image")
     people = ratings.groupby("image").agg(prompt=("prompt", "first"), people=("rating", "mean"))
     rows = []
     for name in scores.columns.drop("image"):
-        values = pd.to_numeric(scores[name], errors="coerce").set_axis(scores["image"])
-        is_number = pd.api.types.is_numeric_dtype(scores[name]) and not np.isinf(values).any()
-        require(is_number, f"scores: {name}", "expected finite numbers", "correct the column")
+        is_number = pd.api.types.is_numeric_dtype(scores[name])
+        is_finite = is_number and not np.isinf(scores[name]).any()
+        require(is_finite, f"scores: {name}", "expected finite numbers", "correct the column")
+        values = scores[name].set_axis(scores["image"])
         joined = people.assign(score=values.reindex(people.index)).dropna(subset="score")
         fault = "fewer than two rated images have a score"
         require(len(joined) > 1, f"scores: {name}", fault, "name images as the ratings do")
@@ -277,6 +290,8 @@ def main(command: Ratings) -> None:
         table = correlate_with_people(scores, ratings, command.resamples, command.seed)
         print(table.to_string(index=False, float_format="%.3f"))
     raters = worker_agreement(ratings, command.resamples, command.seed)
-    ends = f"[{raters['low']:.3f}, {raters['high']:.3f}]"
+    # Equal ratings have no alpha, and a single prompt has no interval.
+    alpha = "– (undefined)" if raters["alpha"] is None else f"{raters['alpha']:.3f}"
+    ends = "" if raters["low"] is None else f" [{raters['low']:.3f}, {raters['high']:.3f}]"
     counts = f"{raters['images']} images of {raters['prompts']} prompts"
-    print(f"agreement of raters: alpha {raters['alpha']:.3f} {ends}, {counts}")
+    print(f"agreement of raters: alpha {alpha}{ends}, {counts}")

@@ -20,6 +20,7 @@ from compclip.core.reading.records import first_rows, read_records
 from compclip.core.settings.arguments import text_fault
 
 ADJECTIVE, BINDING, NOUN, SYNONYM = "adjective", "binding", "noun", "synonym"
+KINDS = (ADJECTIVE, BINDING, NOUN, SYNONYM)
 REQUIRED = ["image", "right", "wrong", "kind"]
 BOX_KEYS = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 Layout = list[tuple[str, list[str], list[str]]]
@@ -44,9 +45,9 @@ def check_certificate_table(
 
     Args:
         table: a row for each image and its texts: ``image``, a path; ``right`` and ``wrong``, a
-            text or a list of texts; ``kind``, such as adjective. Optional: ``item``, by default the
-            number of the row: rows of one item are right only together; ``box``: x, y, width and
-            height in pixels, or None.
+            text or a list of texts; ``kind``, such as adjective (capitals and outer spaces of the
+            known ones do not count). Optional: ``item``, by default the number of the row: rows of
+            one item are right only together; ``box``: x, y, width and height in pixels, or None.
         location: names the table in errors.
         skip_faulty: skip items with a faulty row with a warning, if users cannot fix the table.
 
@@ -63,6 +64,7 @@ def check_certificate_table(
         for name in ("right", "wrong"):
             is_list = isinstance(row[name], list | tuple | np.ndarray)
             row[name] = tuple(row[name] if is_list else [row[name]])
+        row["kind"] = _as_kind(row["kind"])
         row["box"] = _as_box(row["box"])
         fault = _fault(row)
         content = tuple(row[name] for name in [*REQUIRED, "box"])
@@ -86,6 +88,14 @@ def check_certificate_table(
     fault = f"item {kinds.idxmax()!a} has several kinds"
     require(kinds.max() == 1, location, fault, "give its rows one kind")
     return result
+
+
+def _as_kind(value: Any) -> Any:
+    """Return a kind without white space around it, one of ``KINDS`` in small letters."""
+    if not isinstance(value, str):
+        return value
+    kind = value.strip()
+    return kind.lower() if kind.lower() in KINDS else kind
 
 
 def _as_box(value: Any) -> tuple[float, ...] | None:
@@ -115,8 +125,8 @@ def _fault(row: Mapping[str, Any]) -> str | None:
     if row["kind"] == SYNONYM and len(row["right"]) < 2:
         return "a synonym needs two right texts"
     box = row["box"]
-    is_box = box is None or len(box) == 4 and np.isfinite(box).all()
-    return None if is_box else f"box {box!a}: expected four finite numbers"
+    is_box = box is None or len(box) == 4 and np.isfinite(box).all() and min(box[2:]) > 0
+    return None if is_box else f"box {box!a}: expected four finite numbers, the last two above 0"
 
 
 def read_certificate_table(path: str | Path, kind: str = "") -> pd.DataFrame:

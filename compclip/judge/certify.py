@@ -25,8 +25,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compclip.core.artifacts.rounding import DECIMALS
 from compclip.core.errors import require
 from compclip.core.seeds import rng
+from compclip.core.settings.arguments import Whole
+from compclip.core.settings.calls import checked
 from compclip.judge.certificate_tables import ADJECTIVE, SYNONYM, check_certificate_table
 from compclip.judge.chooser import Chooser, JudgedImage, check_chances
 from compclip.stats.estimates import compare_scores, estimate_score
@@ -92,8 +95,9 @@ class Certificate:
     items: pd.DataFrame
 
 
+@checked
 def certify(
-    chooser: Chooser, table: pd.DataFrame, seed: int = 0, folder: str | Path = ""
+    chooser: Chooser, table: pd.DataFrame, seed: Whole = 0, folder: str | Path = ""
 ) -> Certificate:
     """Ask a judge for the text of each image, with the image and without, in two orders.
 
@@ -278,7 +282,7 @@ def compare_certificates(items_by_judge: Mapping[str, pd.DataFrame]) -> pd.DataF
     """
     names = list(items_by_judge)
     require(len(names) > 1, "items_by_judge", "fewer than two judges", "give at least two")
-    columns = {"kind": "first", "image": "first", "accuracy": "mean"}
+    columns = {"kind": "first", "image": "first", "chance": "first", "accuracy": "mean"}
     means = {
         name: items.groupby("item", sort=False).agg(columns)
         for name, items in items_by_judge.items()
@@ -286,7 +290,7 @@ def compare_certificates(items_by_judge: Mapping[str, pd.DataFrame]) -> pd.DataF
     first = means[names[0]]
     fault = "certificates of different items"
     for name in names[1:]:
-        is_same = first.index.equals(means[name].index)
+        is_same = _asked(first) == _asked(means[name])
         require(is_same, name, fault, "certify all judges on one table")
     rows = []
     for kind in dict.fromkeys(first["kind"]):
@@ -294,6 +298,11 @@ def compare_certificates(items_by_judge: Mapping[str, pd.DataFrame]) -> pd.DataF
             row = _compare(means[a], means[b], kind)
             rows.append({"kind": kind, "a": a, "b": b, **row})
     return pd.DataFrame(rows).assign(p_holm=holm([row["p"] for row in rows]))
+
+
+def _asked(items: pd.DataFrame) -> list[list[Any]]:
+    """Return the name, kind, image and chance of each item, rounded as in files."""
+    return items.drop(columns="accuracy").round(DECIMALS).reset_index().to_numpy().tolist()
 
 
 def _compare(a: pd.DataFrame, b: pd.DataFrame, kind: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ so it imports only in its functions what Snakemake does not bring along, such as
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from compclip.core.errors import require
+from compclip.core.errors import UserError, require
 from compclip.core.settings import plugins
 
 if TYPE_CHECKING:
@@ -43,11 +44,16 @@ class JudgedImage:
     box: tuple[float, float, float, float] | None = None
     orders: int | None = None
 
+    def require_file(self) -> None:
+        """Raise UserError unless the file exists; reading a pipe might never end."""
+        fault = "no such file, or not a regular one"
+        require(os.path.isfile(self.path), self.path, fault, "make the image again")
+
     def read(self) -> Image.Image:
         """Return the image as people see it, in sRGB; raises UserError if it cannot be read."""
-        from compclip.core.errors import UserError
         from compclip.core.reading.pictures import BrokenImage, read_rgb
 
+        self.require_file()
         try:
             return read_rgb(self.path)
         except BrokenImage as error:
@@ -172,13 +178,21 @@ def check_chances(
     """Return the chances as float64; UserError unless they are as ``Chooser.choose`` promises."""
     import numpy as np
 
-    remedy = f"correct judge {chooser.name}"
+    judge = f"judge {chooser.name}"
+    remedy = f"correct {judge}"
+    fault = f"expected a list of arrays, got {type(chances).__name__}"
+    require(hasattr(chances, "__len__"), judge, fault, remedy)
     count = f"{len(chances)} answers for {len(options)} images"
-    require(len(chances) == len(options), chooser.name, count, remedy)
+    require(len(chances) == len(options), judge, count, remedy)
     checked = []
     for row, (values, texts) in enumerate(zip(chances, options, strict=True)):
-        array = np.asarray(values, np.float64)
-        location = f"{chooser.name}: choice {row}"
+        location = f"{judge}: choice {row}"
+        try:
+            array = np.asarray(values, np.float64)
+        # numpy raises RuntimeError for a tensor that requires grad.
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            fault = f"expected an array of numbers, got {type(values).__name__}"
+            raise UserError(f"{location}: {fault}; {remedy}") from error
         fault = f"{array.size} chances for {len(texts)} texts"
         require(array.shape == (len(texts),), location, fault, remedy)
         is_number = np.isfinite(array).all() and (array >= 0).all()

@@ -89,10 +89,17 @@ def test_ratings_by_worker_name_images_as_tifa_does(tmp_path: Path) -> None:
     ("read", "text", "fault"),
     [
         (read_worker_ratings, WORKERS.replace("answer", "value"), "no column 'answer'"),
-        (read_worker_ratings, WORKERS.replace(",5\n", ",\n"), "row 1: expected a rating"),
-        (read_worker_ratings, WORKERS.replace(",5\n", ",nan\n"), "row 1: expected a rating"),
-        (read_worker_ratings, WORKERS.replace(",5\n", ",6\n"), "row 1: expected a rating"),
-        (read_worker_ratings, WORKERS.replace(",8,", ",7,"), "row 1: second rating"),
+        (read_worker_ratings, WORKERS.replace(",5\n", ",\n"), "line 3: expected a rating"),
+        (read_worker_ratings, WORKERS.replace(",5\n", ",nan\n"), "line 3: expected a rating"),
+        (
+            read_worker_ratings,
+            WORKERS.replace(",5\n", ",6\n"),
+            "line 3: expected a rating from 1 to 5, got '6' for image 'coco_1_mini_dalle'",
+        ),
+        (read_worker_ratings, WORKERS.replace(",8,", ",7,"), "line 3: expected one rating"),
+        (read_worker_ratings, WORKERS.replace(",8,", ", ,"), "line 3: worker is missing"),
+        (read_worker_ratings, WORKERS.replace("sd1dot1", ""), "line 4: model is missing"),
+        (read_worker_ratings, WORKERS.replace("coco_1", " "), "line 2: prompt is missing"),
         (read_worker_ratings, WORKERS.split("\n")[0] + "\n", "no rows"),
         (read_worker_ratings, WORKERS + "tifa160,x\n", "line 5"),
     ],
@@ -110,7 +117,9 @@ def test_a_faulty_file_is_one_line(tmp_path: Path, read: Any, text: str, fault: 
     [
         ({"human_scores": [0]}, "row 0: expected a rating from 1 to 5"),
         ({"human_scores": [float("nan")]}, "row 0: expected a rating"),
-        ({"human_scores": []}, "no ratings"),
+        ({"human_scores": [10**400]}, "row 0: expected a rating"),
+        ({"human_scores": []}, "coco_1_a: expected an object with text_id and a list"),
+        ({"text_id": " "}, "row 0: prompt is missing"),
         ({"human_scores": None}, "human_scores"),
     ],
 )
@@ -199,7 +208,9 @@ def test_a_constant_score_has_no_correlation() -> None:
         ({"image": ["i0", "i0"], "s": [1.0, 2.0]}, "row 1: duplicate image"),
         ({"image": ["i0", "i1"], "s": ["a", "b"]}, "s: expected finite numbers"),
         ({"image": ["i0", "i1"], "s": [1.0, float("inf")]}, "s: expected finite numbers"),
+        ({"image": ["i0", "i1"], "s": [10**400, 1]}, "s: expected finite numbers"),
         ({"image": ["x", "y"], "s": [1.0, 2.0]}, "fewer than two rated images"),
+        ({"image": ["i0", "i1"]}, "scores: no column of scores"),
     ],
 )
 def test_faulty_scores_are_refused(scores: dict[str, list], fault: str) -> None:
@@ -211,7 +222,7 @@ def test_missing_columns_and_values_of_ratings_are_named() -> None:
     ratings = ratings_table(4)
     with pytest.raises(UserError, match="no column worker"):
         check_ratings(ratings.drop(columns="worker"))
-    with pytest.raises(UserError, match="row 2: a value is missing"):
+    with pytest.raises(UserError, match="row 2: prompt is missing"):
         check_ratings(ratings.assign(prompt=ratings["prompt"].where(ratings.index != 2)))
     with pytest.raises(UserError, match="no ratings"):
         check_ratings(ratings.iloc[:0])
@@ -273,10 +284,24 @@ def test_the_command_correlates_the_scores_beside_ratings_or_a_users(tmp_path: P
     assert lines[1].split()[:3] == ["mine", "spearman", "-1.000"]
 
 
+def test_the_command_prints_an_undefined_agreement(tmp_path: Path) -> None:
+    lines = printed(str(tifa(tmp_path, human_scores=[3])), "--resamples", "50").splitlines()
+    assert lines[-1] == "agreement of raters: alpha – (undefined), 0 images of 0 prompts"
+
+
+def test_an_empty_cell_is_an_image_without_a_score(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("image,mine,other\na,,1\nb, ,2\nc,3,4\n")
+    scores = read_scores(file)
+    assert scores["mine"].isna().tolist() == [True, True, False]
+    assert scores["other"].tolist() == [1, 2, 4]
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("image,mine\na,high\n", "mine: row 0: expected a number"),
+        ("image,mine\na,high\n", "mine: line 2: expected a number, got 'high' for image 'a'"),
+        ("image,mine\n", "no rows"),
         ("image\na\n", "no column of scores"),
         ("name,mine\na,1\n", "no column 'image'"),
     ],

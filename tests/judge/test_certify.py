@@ -375,6 +375,33 @@ def test_certificates_of_different_items_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize(
+    "changes", [{"kind": "noun"}, {"image": "other.jpg"}, {"chance": 0.25}], ids=str
+)
+def test_certificates_of_other_tables_are_not_compared(changes: dict[str, Any]) -> None:
+    table = balanced_table()
+    ours = certify(oracle(table), table).items
+    with pytest.raises(UserError, match="b: certificates of different items"):
+        compare_certificates({"a": ours, "b": ours.assign(**changes)})
+
+
+def test_certify_refuses_what_is_not_a_judge() -> None:
+    with pytest.raises(UserError, match="^chooser: Input should be an instance of Chooser"):
+        certify("table", balanced_table())  # type: ignore[arg-type]
+
+
+def test_certify_refuses_a_seed_that_is_not_a_number() -> None:
+    with pytest.raises(UserError, match="^seed: expected a number"):
+        certify(coin(), balanced_table(), seed="x")  # type: ignore[arg-type]
+
+
+def test_kinds_are_read_without_white_space_and_capitals() -> None:
+    kinds = [" Adjective", "NOUN ", "binding", " swap_Att "]
+    table = balanced_table()[:4].assign(kind=kinds)
+    expected = ["adjective", "noun", "binding", "swap_Att"]
+    assert check_certificate_table(table)["kind"].tolist() == expected
+
+
+@pytest.mark.parametrize(
     ("changes", "fault"),
     [
         ({"right": math.nan}, "row 0: expected a text, got nan"),
@@ -406,7 +433,9 @@ def test_missing_columns_rows_and_texts_are_named() -> None:
         check_certificate_table(pd.DataFrame(rows))
 
 
-@pytest.mark.parametrize("box", [[1, 2, 3], [1, 2, 3, math.inf], "large", 5])
+@pytest.mark.parametrize(
+    "box", [[1, 2, 3], [1, 2, 3, math.inf], [1, 2, 0, 4], [1, 2, 3, 0], "large", 5]
+)
 def test_a_faulty_box_is_named(box: Any) -> None:
     rows = {"image": ["a"], "right": ["r"], "wrong": ["w"], "kind": ["noun"], "box": [box]}
     with pytest.raises(UserError, match="row 0: box"):

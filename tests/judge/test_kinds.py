@@ -1,11 +1,15 @@
 """Judge kinds: what a table of answers is read as, what is refused, and how chances are checked."""
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from compclip.core.errors import UserError
@@ -43,6 +47,9 @@ REFUSED = {
     "id,text,score\ng/1,a red bill,nan\ng/1,a blue bill,1\n": "score is not a finite number",
     "id,text,score\ng/1,a red bill,high\ng/1,a blue bill,1\n": "score is not a finite number",
     "id,text,score\ng/1,a red bill,1\ng/2,a tan wing,1\n": "g/1: scores of",
+    "id,text,score\ng/1,,1\ng/2,a tan wing,1\n": "no id or text or score: 1 of 2 rows",
+    "id,text\n ,a red bill\ng/2,a tan wing\n": "no id: 1 of 2 rows",
+    "id,text,number\ng/1,a red bill,1\ng/2,a tan wing,1\n": "expected id and text, id and number",
 }
 
 
@@ -66,6 +73,43 @@ def test_an_empty_answer_has_no_chance(tmp_path: Path) -> None:
     first, second = answered("id,text\ng/1,\ng/2,a tan wing\n", tmp_path)
     assert first.tolist() == [0, 0]
     assert second.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+def test_spaces_around_ids_and_texts_do_not_count(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text(ANSWERS[form].replace(",", " , "))
+    chooser = open_judge("table", file=str(file))
+    images = [JudgedImage(image.path, f" {image.id}") for image in IMAGES]
+    options = [[f"{text} " for text in texts] for texts in OPTIONS]
+    chooser.prepare(images, options)  # type: ignore[attr-defined]
+    first, second = chooser.choose(images, options)
+    assert first.tolist() == [1, 0]
+    assert second.tolist() == [0, 1, 0]
+
+
+def test_a_missing_text_of_parquet_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "answers.parquet"
+    rows = pd.DataFrame({"id": ["g/1", "g/1"], "text": ["a red bill", None], "score": [1.0, 2.0]})
+    rows.to_parquet(file)
+    with pytest.raises(UserError, match="no id or text or score: 1 of 2 rows, the first .*'g/1'"):
+        open_judge("table", file=str(file))
+
+
+def test_a_name_of_a_table_that_is_too_long_is_refused() -> None:
+    with pytest.raises(UserError, match="no such table of answers"):
+        open_judge("table", file="a" * 5000)
+
+
+@pytest.mark.parametrize("make", [None, os.mkdir, os.mkfifo])
+def test_an_image_that_is_not_a_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], None] | None
+) -> None:
+    path = tmp_path / "a.png"
+    if make:
+        make(path)
+    with pytest.raises(UserError, match=r"a\.png: no such file, or not a regular one"):
+        JudgedImage(path).read()
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -117,6 +161,33 @@ def test_chances_are_a_number_for_each_text_whose_sum_is_one(answers: list[list[
     chooser = Wrong(answers)
     with pytest.raises(UserError, match="correct judge wrong"):
         check_chances(chooser, chooser.choose(IMAGES, OPTIONS), OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["a red bill", {"a red bill": 1}, [[1], [0, 0]], None, iter([1, 0]), [10**400, 0]],
+    ids=["text", "dict", "ragged", "none", "iterator", "huge"],
+)
+def test_an_answer_that_is_not_numbers_is_refused(answer: object) -> None:
+    with pytest.raises(UserError, match="^judge wrong: choice 0: .*; correct judge wrong$"):
+        check_chances(Wrong([]), [answer], [["a", "b"]])  # type: ignore[list-item]
+
+
+def test_a_dict_of_answers_is_refused() -> None:
+    with pytest.raises(UserError, match="^judge wrong: choice 0: expected an array of numbers"):
+        check_chances(Wrong([]), {"a": [1, 0]}, OPTIONS[:1])  # type: ignore[arg-type]
+
+
+def test_a_tensor_that_requires_grad_is_refused() -> None:
+    answer = torch.tensor([1.0, 0.0], requires_grad=True)
+    with pytest.raises(UserError, match="^judge wrong: choice 0: expected an array of numbers"):
+        check_chances(Wrong([]), [answer], [["a", "b"]])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("answers", [None, iter([])], ids=["none", "iterator"])
+def test_answers_that_are_not_a_list_are_refused(answers: object) -> None:
+    with pytest.raises(UserError, match="^judge wrong: expected a list of arrays, got"):
+        check_chances(Wrong([]), answers, OPTIONS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", plugins.available(JUDGE_KINDS))

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.client import BadStatusLine
 from pathlib import Path
 from typing import Any
 
@@ -462,7 +463,7 @@ def test_an_image_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes
     if content:
         file.write_bytes(content)
     with stub(first) as server:
-        with pytest.raises((UserError, FileNotFoundError), match=re.escape(str(file))):
+        with pytest.raises(UserError, match=re.escape(str(file))):
             opened(server, tmp_path).choose([JudgedImage(file)], [TEXTS])
         assert not server.requests
 
@@ -501,6 +502,85 @@ def test_the_key_is_sent_and_appears_nowhere(
     described = [repr(chooser), str(vars(chooser)), str(vars(chooser.client)), chooser.hash]
     assert SECRET not in text + caplog.text + "".join(described)
     assert SECRET.encode() not in everything_written(tmp_path)
+
+
+def encoded(text: str, prefix: str) -> str:
+    """Return a text with the code of each character, as JSON or an address may have it."""
+    return "".join(f"{prefix}{ord(character):0{4 if 'u' in prefix else 2}x}" for character in text)
+
+
+DISGUISES = {
+    "json": encoded(SECRET, "\\u"),
+    "nested": encoded(SECRET, "\\\\u"),
+    "percent": encoded(SECRET, "%"),
+    "spaced": " ".join(SECRET),
+    "masked": SECRET[:12] + "****",
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_message_with_a_part_of_the_key_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disguise: str
+) -> None:
+    monkeypatch.setenv("COMPCLIP_API_KEY", SECRET)
+    message = f'{{"error": "no model for {DISGUISES[disguise]}"}}'.encode()
+    with stub(lambda request: (400, message)) as server:
+        chooser = opened(server, tmp_path)
+        with pytest.raises(UserError, match=r"status 400 \(hidden: contains a part of the API key"):
+            chooser.choose(pictures(tmp_path, 1), [TEXTS])
+
+
+def test_the_key_is_removed_from_an_answer_with_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPCLIP_API_KEY", SECRET)
+    content = f"{DISGUISES['json']} Answer: 1"
+    reply = f'{{"choices": [{{"message": {{"content": "{content}"}}}}]}}'.encode()
+    with stub(lambda request: (200, reply)) as server:
+        [chances] = opened(server, tmp_path, orders=4).choose(pictures(tmp_path, 1), [TEXTS])
+    assert chances.tolist() == [0.25] * 4
+    assert SECRET.encode() not in everything_written(tmp_path)
+
+
+def test_an_answer_with_a_part_of_the_key_is_unusable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPCLIP_API_KEY", SECRET)
+    with stub(lambda request: f"{DISGUISES['percent']} Answer: 1") as server:
+        [chances] = opened(server, tmp_path).choose(pictures(tmp_path, 1), [TEXTS])
+    assert not chances.any()
+    assert DISGUISES["percent"].encode() not in everything_written(tmp_path)
+
+
+@pytest.mark.parametrize("error", [BadStatusLine(SECRET), OSError(f"no route for {SECRET}")])
+def test_a_connection_error_does_not_show_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setenv("COMPCLIP_API_KEY", SECRET)
+
+    def post(client: kind.Client, body: bytes) -> kind.Reply:
+        raise error
+
+    monkeypatch.setattr(kind.Client, "_post", post)
+    chooser = opened(Stub(first), tmp_path, url="http://localhost:1", retries=0)
+    with pytest.raises(UserError, match=r"\*\*\* in each of 1 tries") as fault:
+        chooser.choose(pictures(tmp_path, 1), [TEXTS])
+    assert SECRET not in "".join(traceback.format_exception(fault.value))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://a/{SECRET}/é",
+        f"http://{SECRET}.é/v1",
+        f"http://{SECRET}..a/v1",
+        f"http://{SECRET * 3}/v1",
+    ],
+)
+def test_an_address_that_cannot_be_sent_is_refused_unseen(url: str) -> None:
+    with pytest.raises(UserError, match="url: not a valid address in ASCII; percent-en") as error:
+        plugins.settings(load_kind("served"), {"url": url, "model": "a"})
+    assert SECRET not in str(error.value)
 
 
 @pytest.mark.parametrize("placeholder", ["1", "EMPTY", "x"])

@@ -20,7 +20,7 @@ from http.client import HTTPException
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -52,6 +52,7 @@ FIRST_WAIT = 1.0  # seconds before the first retry; each further one waits twice
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more ends the run
 LARGEST_REPLY = 4_000_000  # bytes
 SHORTEST_KEY = 8  # characters; shorter ones are placeholders, which answers may contain
+HIDDEN = "hidden: contains a part of the API key"
 SHOWN = 200  # characters of a server's message in an error
 # Statuses that a later try may not have: time-outs and rate limits; and all from 500.
 TEMPORARY = (408, 409, 425, 429)
@@ -109,9 +110,17 @@ class Settings(Section):
 
     @field_validator("url")
     @classmethod
-    def _refuse_password(cls, url: str) -> str:
-        if "@" in urlsplit(url).netloc:
+    def _check_url(cls, url: str) -> str:
+        address = urlsplit(url)
+        if "@" in address.netloc:
             raise ValueError("has a user or password; set the variable of key_env to the key")
+        try:
+            url.encode("ascii")
+            # Fails for names that are too long or have an empty part.
+            str(address.hostname).encode("idna")
+        except UnicodeError:
+            remedy = "percent-encode the path, and write the host in Punycode"
+            raise ValueError(f"not a valid address in ASCII; {remedy}") from None
         return url.rstrip("/")
 
 
@@ -176,7 +185,7 @@ def chosen_text(answer: str, texts: Sequence[str]) -> str:
     Raises:
         Unusable: the answer names no number, several, or one that no text has.
     """
-    if answer in UNANSWERABLE.values():
+    if answer in (*UNANSWERABLE.values(), HIDDEN):
         raise Unusable(answer)
     conclusion = THINKING.sub("", answer)
     digits = STATED.findall(conclusion) or NUMBER.findall(conclusion)
@@ -187,6 +196,12 @@ def chosen_text(answer: str, texts: Sequence[str]) -> str:
     if not 1 <= number <= len(texts):
         raise Unusable("number out of range")
     return texts[number - 1]
+
+
+def _plain(text: str) -> str:
+    """Return a text without percent-encoding, escapes of JSON, however nested, and white space."""
+    unescaped = re.sub(r"\\u([0-9A-Fa-f]{4})", lambda match: chr(int(match[1], 16)), text)
+    return re.sub(r"[\s\\]", "", unquote(unescaped))
 
 
 class _EveryStatus(HTTPErrorProcessor):
@@ -222,7 +237,7 @@ class Client:
             except ValidationError:  # a page, or a reply that was cut off
                 fault = "the reply is not an answer of a chat model"
             except (OSError, HTTPException) as error:
-                fault = one_line(error)
+                fault = self._without_key(one_line(error))  # it may quote the reply
             is_short = wait <= LONGEST_WAIT
             limited = f"rate limited; retry after {wait:.0f} s"
             require(is_short, self.address, limited, "answers so far are kept")
@@ -278,10 +293,22 @@ class Client:
             request.add_header("Authorization", f"Bearer {api_key}")
         with self.opener.open(request, timeout=self.settings.timeout) as response:
             content = response.read(LARGEST_REPLY)
-            # Some servers repeat it in their messages.
-            if len(api_key) >= SHORTEST_KEY:
-                content = content.replace(api_key.encode(), b"***")
             return Reply(response.status, response.headers.get("Retry-After", ""), content)
+
+    def _without_key(self, text: str) -> str:
+        """Return a text of the server without the key, which some servers repeat; ``HIDDEN`` if a
+        part of it remains.
+        """
+        api_key = self._api_key()
+        if len(api_key) < SHORTEST_KEY:
+            return text
+        text = text.replace(api_key, "***")
+        plain = _plain(text)
+        plain_key = _plain(api_key)
+        for start in range(len(plain_key) - SHORTEST_KEY + 1):
+            if plain_key[start : start + SHORTEST_KEY] in plain:
+                return HIDDEN
+        return text
 
     def _read(self, reply: Reply) -> str:
         """Return the answer in a reply that no further try will change."""
@@ -289,12 +316,14 @@ class Client:
             choice = _Completion.model_validate_json(reply.body).choices[0]
             if choice.message.refusal or choice.finish_reason == "content_filter":
                 return REFUSED
-            return choice.message.content or ""
+            return self._without_key(choice.message.content or "")
         message = reply.body.decode(errors="replace")
         reasons = [reason for words, reason in UNANSWERABLE.items() if words in message]
         if reply.status == 400 and reasons:
             return reasons[0]
-        shown = printable(textwrap.shorten(message, SHOWN, placeholder=" …"))
+        # The whole message is searched: a part of a shortened one may be too short to be found.
+        public = self._without_key(message)
+        shown = printable(textwrap.shorten(public, SHOWN, placeholder=" …"))
         fault = f"status {reply.status} ({shown})"
         remedy = "correct url, model and the other settings"
         if reply.status in (401, 403):
@@ -363,6 +392,7 @@ class ServedChooser:
         return image.orders or self.settings.orders
 
     def _calls(self, image: JudgedImage, texts: Sequence[str]) -> list[Call]:
+        image.require_file()
         digest = sha256(image.path)
         calls = []
         for ordered in text_orders(texts, self._n_orders(image), self.seed, digest):

@@ -8,6 +8,7 @@ text; the highest score is chosen). An empty choice is no usable answer, and cou
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,10 +56,12 @@ class TableChooser:
     def __init__(self, file: str, rows: pd.DataFrame, digest: str) -> None:
         self.name = file
         self.hash = digest
+        rows = rows.fillna("").map(str.strip)
         self.has_scores = "score" in rows
         column = "text" if "text" in rows else "number"
-        required = ["id", "score"] if self.has_scores else ["id"]
-        is_empty = rows[required].isna().any(axis=1)
+        # An empty choice is an answer, but not one of several texts with scores.
+        required = ["id", "text", "score"] if self.has_scores else ["id"]
+        is_empty = rows[required].eq("").any(axis=1)
         self._refuse(rows, is_empty, f"no {' or '.join(required)}", "complete the row")
         # With scores, each text of an id has a row.
         key = ["id", column] if self.has_scores else ["id"]
@@ -87,7 +90,7 @@ class TableChooser:
 
     def prepare(self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]) -> None:
         """Raise UserError unless the table has answers to these images, and to no others."""
-        ids = [image.id for image in images]
+        ids = [image.id.strip() for image in images]
         # Before the first choice, so that a run does not stop at its last image.
         asked = set(ids)
         missing = [name for name in ids if name not in self.rows_by_id]
@@ -102,7 +105,7 @@ class TableChooser:
         self, images: Sequence[JudgedImage], options: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
         return [
-            self._chances(image.id, list(texts))
+            self._chances(image.id.strip(), [text.strip() for text in texts])
             for image, texts in zip(images, options, strict=True)
         ]
 
@@ -119,13 +122,13 @@ class TableChooser:
             return chances_of_scores(np.array([score_by_text[text] for text in texts]))
         answer = rows[self.column].iloc[0]
         # Empty: the tool has refused or could not read the image.
-        if not isinstance(answer, str) or not answer.strip():
+        if not answer:
             return np.zeros(len(texts))
         allowed = texts if self.column == "text" else [str(n + 1) for n in range(len(texts))]
         fault = f"{name}: {self.column} {answer!r}, expected one of {allowed}"
-        require(answer.strip() in allowed, self.name, fault, AGAIN)
+        require(answer in allowed, self.name, fault, AGAIN)
         chances = np.zeros(len(texts))
-        chances[allowed.index(answer.strip())] = 1
+        chances[allowed.index(answer)] = 1
         return chances
 
 
@@ -134,12 +137,17 @@ def open_chooser(settings: Settings, context: Context) -> Chooser:
     from compclip.core.reading.records import read_records
 
     path = Path(settings.file)
-    require(path.is_file(), path, "no such table of answers", "answer the run's options.jsonl")
+    # A method of Path fails if a name is too long.
+    require(
+        os.path.isfile(path), path, "no such table of answers", "answer the run's options.jsonl"
+    )
     rows, bad = read_records(path, ["id"], ["text", "number", "score"])
     require(not bad, path, f"rows that cannot be read: {bad[:1]}", "correct them")
     require(len(rows), path, "no rows", AGAIN)
-    has_answers = "text" in rows or ("number" in rows and "score" not in rows)
+    has_scores = "text" in rows and "score" in rows
+    # Of a text and a number, it is unclear which one counts.
+    has_choices = ("text" in rows) != ("number" in rows) and "score" not in rows
     remedy = "expected id and text, id and number, or id, text and score"
     columns = [name for name in rows if name != "where"]
-    require(has_answers, path, f"columns {', '.join(columns)}", remedy)
+    require(has_scores or has_choices, path, f"columns {', '.join(columns)}", remedy)
     return TableChooser(settings.file, rows, sha256(path)[:16])
