@@ -151,9 +151,10 @@ scale: .venv/run
 faults: .venv/test
 	python -m benchmarks.faults --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) --flips $(or $(FLIPS),3)
 
-# Judges of all kinds, on images of known truth: docs/judges.md. Needs the default run's results.
+# Judges of all kinds, on images of known truth: docs/judges.md. Adds a judge to the default run.
 judges: .venv/test
-	python -m benchmarks.judges
+	python -m compclip run --config benchmarks/judges.yaml --cores $(CORES)
+	python -m benchmarks.judges --config benchmarks/judges.yaml
 
 # Forged submissions and spoiled releases: docs/submitting.md. Option: SEED.
 forge: .venv/test

@@ -286,7 +286,8 @@ def main(command: Ratings) -> None:
         ratings = read_worker_ratings(command.ratings)
     if command.scores is not None:
         scores = read_scores(command.scores)
-    if scores is not None:
+    # TIFA's file may have ratings alone.
+    if scores is not None and scores.shape[1] > 1:
         table = correlate_with_people(scores, ratings, command.resamples, command.seed)
         print(table.to_string(index=False, float_format="%.3f"))
     raters = worker_agreement(ratings, command.resamples, command.seed)

@@ -46,7 +46,8 @@ def agreement(
             resampled.append(alpha(counts[tasks], level))
         # Equal answers by chance, in a resample, leave it without alpha.
         defined = [sample for sample in resampled if sample is not None]
-        low, high = np.quantile(defined, [0.025, 0.975]).tolist()
+        if defined:
+            low, high = np.quantile(defined, [0.025, 0.975]).tolist()
     return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": n_images}
 
 

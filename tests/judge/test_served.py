@@ -729,6 +729,13 @@ def test_the_preview_names_calls_time_and_cost() -> None:
     )
 
 
+def test_before_prompts_are_listed_no_number_of_calls_is_named() -> None:
+    settings = kind.Settings.model_validate({"url": "http://localhost", "model": "a"})
+    assert kind.preview(settings, None) == (
+        "a: calls are counted when the run has made prompts.parquet"
+    )
+
+
 def test_an_image_may_be_asked_in_one_order(tmp_path: Path) -> None:
     with stub(first) as server:
         (image,) = pictures(tmp_path / "images", 1)

@@ -435,8 +435,10 @@ class ServedChooser:
             cache.put([(call.key, answer.encode())])
 
 
-def preview(settings: Settings, asked: Asked) -> str:
+def preview(settings: Settings, asked: Asked | None) -> str:
     """Return the calls of a run, their time and their cost."""
+    if asked is None:
+        return f"{settings.model}: calls are counted when the run has made prompts.parquet"
     in_orders = asked.adjectives + asked.certificate
     calls = in_orders * settings.orders + asked.prompts
     hours = calls * SECONDS_PER_CALL / settings.workers / 3600
