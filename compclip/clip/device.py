@@ -95,8 +95,8 @@ def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def to_device_at_once(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
     """Return tensors of one type on ``device``, in one copy, without waiting for a GPU."""
     flat = torch.cat([tensor.flatten() for tensor in tensors])
-    parts = to_device(flat, device).split([tensor.numel() for tensor in tensors])
-    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+    chunks = to_device(flat, device).split([tensor.numel() for tensor in tensors])
+    return [chunk.view(tensor.shape) for chunk, tensor in zip(chunks, tensors, strict=True)]
 
 
 def check_precision(precision: str, device: torch.device, setting: str) -> None:

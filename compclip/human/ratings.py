@@ -86,8 +86,8 @@ def _refuse(
         return
     row = table[is_faulty].iloc[0]
     # Rows of files are named by their place, such as line 2.
-    place = row.name if isinstance(row.name, str) else f"row {row.name}"
-    message = f"{place}: {fault}, got {row[column]!a:.40} for image {row['image']!a}"
+    location = row.name if isinstance(row.name, str) else f"row {row.name}"
+    message = f"{location}: {fault}, got {row[column]!a:.40} for image {row['image']!a}"
     raise UserError(f"{location}: {message}; correct or remove it")
 
 

@@ -221,8 +221,8 @@ def require_whole(choices: pd.DataFrame, reference: str | None, split: str) -> N
     one.
     """
     of_split = choices[choices["split"] == split]
-    asked = of_split[of_split[OF_ADJECTIVE].notna()]
-    expected = asked.loc[asked["generator"] == reference, ENTRY].drop_duplicates()
+    with_choice = of_split[of_split[OF_ADJECTIVE].notna()]
+    expected = with_choice.loc[with_choice["generator"] == reference, ENTRY].drop_duplicates()
     for (generator, member), rows in of_split.groupby(["generator", "member"], sort=False):
         # A missing choice would count as a wrong one.
         is_there = are_among(expected, rows[rows[OF_ADJECTIVE].notna()], ENTRY)
@@ -254,8 +254,8 @@ def check_choices(choices: pd.DataFrame, anchors: Mapping[str, Sequence[str | No
         fault = f"no generator {lacking[:1]}"
         require(not lacking, f"choices: member {member}", fault, "add its choices")
     for split, (reference, usual) in anchors.items():
-        given = [name for name in (reference, usual) if name is not None]
-        unknown = [name for name in given if name not in names]
+        named = [name for name in (reference, usual) if name is not None]
+        unknown = [name for name in named if name not in names]
         remedy = f"choose reference and usual of {', '.join(names)}"
         require(not unknown, "choices", f"no generator {unknown[:1]}", remedy)
         is_same = reference is not None and reference == usual

@@ -93,6 +93,6 @@ def choose_adjustment(
     # A multiple that is chosen on a pair would favor it over held-out ones.
     without_pair = {}
     for row, pair in enumerate(by_pair.index):
-        others = np.delete(accuracy, row, axis=0)
-        without_pair[str(pair)] = best_multiple(others, np.delete(adjectives, row))
+        of_other_pairs = np.delete(accuracy, row, axis=0)
+        without_pair[str(pair)] = best_multiple(of_other_pairs, np.delete(adjectives, row))
     return Adjustment(mean, best_multiple(accuracy, adjectives), without_pair)

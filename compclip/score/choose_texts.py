@@ -91,28 +91,28 @@ class Asker:
     find_item: Callable[[str], BoxedFile] = lambda path: (Path(path), None)
     seed: int = 0
 
-    def questions(self, entries: pd.DataFrame, others: Others) -> Iterator[Question]:
+    def questions(self, entries: pd.DataFrame, options: Others) -> Iterator[Question]:
         """Yield the questions of each entry with an image and other texts.
 
         Args:
             entries: columns of ``IMAGE_KEY``, pair, text and path, which is missing without an
                 image.
         """
-        for column, texts in others.items():
-            yield from self._questions(entries, texts, column)
+        for column, table in options.items():
+            yield from self._questions(entries, table, column)
 
     def _questions(
-        self, entries: pd.DataFrame, others: pd.DataFrame, column: str
+        self, entries: pd.DataFrame, table: pd.DataFrame, column: str
     ) -> Iterator[Question]:
         numbered = entries.assign(row=range(len(entries))).dropna(subset="path")
         for split, of_split in numbered.groupby("split", sort=False):
             # Texts of other splits are distractors or variants of other prompts.
-            options = options_of(of_split, str(split), others)
+            options = options_of(of_split, str(split), table)
             n = len(of_split)
             ends = np.cumsum(np.bincount(options.entry, minlength=n))
             for entry, row in enumerate(of_split.to_dict("records")):
                 first = ends[entry - 1] if entry else 0
-                # The prompt's row among texts and adjectives, then those of the others.
+                # The prompt's row among texts and adjectives, then those of the other texts.
                 rows = [entry, *range(n + first, n + ends[entry])]
                 if len(rows) == 1:
                     continue
@@ -201,21 +201,21 @@ def log_unanswered(chooser: Chooser, unanswered: Sequence[str], n_questions: int
     write("%s: %d of %d %s %s", *counts)
 
 
-def count_others(entries: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+def count_others(entries: pd.DataFrame, texts: pd.DataFrame) -> np.ndarray:
     """Return (n,): the number of other texts of each entry's prompt."""
     keys = ["split", *CAPTION_KEY]
-    counts = others.groupby(keys).size().rename("others").reset_index()
-    return entries[keys].merge(counts, on=keys, how="left")["others"].fillna(0).to_numpy(int)
+    counts = texts.groupby(keys).size().rename("texts").reset_index()
+    return entries[keys].merge(counts, on=keys, how="left")["texts"].fillna(0).to_numpy(int)
 
 
 def choose_texts(
-    chooser: Chooser, entries: pd.DataFrame, others: Others, asker: Asker
+    chooser: Chooser, entries: pd.DataFrame, options: Others, asker: Asker
 ) -> pd.DataFrame:
     """Do the same as ``choose`` without its checks, for the entries of a run."""
-    table = ask(chooser, list(asker.questions(entries, others)), entries)
+    table = ask(chooser, list(asker.questions(entries, options)), entries)
     # Entries without an image are wrong, if their prompt has other texts.
     is_failed = entries["path"].isna().to_numpy()
-    for column, texts in others.items():
+    for column, texts in options.items():
         n_others = count_others(entries, texts)
         is_wrong = is_failed & (n_others > 0)
         table[column] = table[column].mask(is_wrong, 0.0)
@@ -290,8 +290,8 @@ def choose(
     """
     key_and_text = [*CAPTION_KEY, "text"]
     require_joined(entries[key_and_text], "entries", variants=variants)
-    others = {OF_ADJECTIVE: with_split(variants)}
-    return choose_texts(judge, entries, others, Asker(seed=seed)).drop(columns=OF_PROMPT)
+    options: Others = {OF_ADJECTIVE: with_split(variants)}
+    return choose_texts(judge, entries, options, Asker(seed=seed)).drop(columns=OF_PROMPT)
 
 
 @checked
@@ -311,8 +311,8 @@ def list_options(
     from compclip.core.artifacts.files import write_text
 
     require_joined(entries[[*CAPTION_KEY, "text"]], "entries", variants=variants)
-    others = {OF_ADJECTIVE: with_split(variants)}
-    lines = option_lines(Asker(seed=seed).questions(entries, others))
+    options: Others = {OF_ADJECTIVE: with_split(variants)}
+    lines = option_lines(Asker(seed=seed).questions(entries, options))
     require(
         lines, "entries", "no image whose prompt has variants", "give variants of these prompts"
     )

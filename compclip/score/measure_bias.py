@@ -197,9 +197,11 @@ def bias_entries(
     real = entries["real"]
     # Other adjectives are replaced in no entry.
     names = pd.concat(rows["pair"] for rows in real.values()).dropna().unique()
-    shown = pairs[pairs["adjective"].isin({split_pair(name)[0] for name in names})]
-    synonym_of = synonyms(captions, shown)
-    replaced = {split: with_synonyms(rows, shown, synonym_of) for split, rows in real.items()}
+    judged_pairs = pairs[pairs["adjective"].isin({split_pair(name)[0] for name in names})]
+    synonym_of = synonyms(captions, judged_pairs)
+    replaced = {
+        split: with_synonyms(rows, judged_pairs, synonym_of) for split, rows in real.items()
+    }
     return BiasEntries(
         by_images={kind: with_options(by_split) for kind, by_split in entries.items()},
         replaced=with_options(replaced),

@@ -12,11 +12,11 @@ from workflow_scripts.score.chosen_entries import read_entries
 
 
 def main(job: Job) -> None:
-    entries, others, asker = read_entries(job)
+    entries, options, asker = read_entries(job)
     tables = []
     for member, chooser in open_members(job):
         log.info("judge %s, %d images", member, len(entries))
-        table = choose_texts(chooser, entries, others, asker)
+        table = choose_texts(chooser, entries, options, asker)
         tables.append(table.assign(member=member, judge_hash=chooser.hash))
     choices = pd.concat(tables, ignore_index=True)
     write_table(choices[[*TEXT_CHOICES.columns]], job.output.choices, TEXT_CHOICES)

@@ -42,6 +42,6 @@ def read_entries(job: Job) -> tuple[pd.DataFrame, Others, Asker]:
     pools = Pools(tables["captions"], judged, tables["swapped"])
     classes = class_names(tables["captions"])
     distractors = prompt_distractors(prompts, pools, classes, params.seed)
-    others = {OF_ADJECTIVE: tables["variants"], OF_PROMPT: distractors}
+    options = {OF_ADJECTIVE: tables["variants"], OF_PROMPT: distractors}
     find_item = item_finder(tables["images"], Path(params.results))
-    return entries, others, Asker(find_item, params.seed)
+    return entries, options, Asker(find_item, params.seed)

@@ -7,8 +7,8 @@ from workflow_scripts.score.chosen_entries import read_entries
 
 
 def main(job: Job) -> None:
-    entries, others, asker = read_entries(job)
-    lines = option_lines(asker.questions(entries, others))
+    entries, options, asker = read_entries(job)
+    lines = option_lines(asker.questions(entries, options))
     write_text("\n".join(lines) + "\n", job.output.options)
 
 

@@ -523,7 +523,7 @@ def _describe_fault(fault: ErrorDetails, key: str) -> str:
         return f"{key}: {message}"
     # Sections do not help to find the fault, and that of a judge may have a password.
     content = fault["input"] if isinstance(fault["input"], list) else [fault["input"]]
-    if any(isinstance(part, dict) for part in content):
+    if any(isinstance(item, dict) for item in content):
         return f"{key}: {message}"
     if len(value) > MAX_SHOWN:
         value = f"{value[:MAX_SHOWN]} …"

@@ -18,12 +18,12 @@ class VectorCache(Cache):
     """Two values of the cache for each batch: the keys of its vectors and, by the key of the first
     value, the vectors.
 
-    ``of``: what all vectors depend on; the file may have others, too.
+    ``settings``: what all vectors depend on; the file may have others, too.
     """
 
-    def __init__(self, path: str | Path, *of: KeyPart) -> None:
+    def __init__(self, path: str | Path, *settings: KeyPart) -> None:
         super().__init__(path)
-        self._prefix = key(*of)
+        self._prefix = key(*settings)
         self._keys_by_batch: dict[bytes, list[bytes]] = {}
         self._batch_by_key: dict[bytes, bytes] = {}
 
@@ -49,8 +49,8 @@ class VectorCache(Cache):
         query = "SELECT key FROM entries WHERE key BETWEEN ? AND ?"
         with self._errors():
             last = self._prefix + b"\xff" * KEY_BYTES
-            found = {batch for (batch,) in self.db.execute(query, (self._prefix, last))}
-        new = found - self._keys_by_batch.keys()
+            batches = {batch for (batch,) in self.db.execute(query, (self._prefix, last))}
+        new = batches - self._keys_by_batch.keys()
         for batch, names in self.get(sorted(new)).items():
             stored = np.frombuffer(names, f"V{KEY_BYTES}").tolist()
             self._keys_by_batch[batch] = stored

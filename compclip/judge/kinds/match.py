@@ -69,7 +69,7 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
-def preview(settings: Settings, asked: Asked | None) -> str:
+def preview(settings: Settings, counts: Asked | None) -> str:
     """Return a note if the Hub may change the judge, else ""."""
     if settings.revision or Path(settings.model).is_dir():
         return ""

@@ -422,29 +422,35 @@ class ServedChooser:
                 for _ in track(pool.map(self._ask_one, calls), len(calls), "answers"):
                     pass
             except BaseException:
-                # Further calls would cost money.
                 self.client.stopped.set()
                 pool.shutdown(cancel_futures=True)
                 raise
 
     def _ask_one(self, call: Call) -> None:
         """Ask, and keep the answer before the next call, so a killed run asks nothing twice."""
-        answer = self.client.ask(call)
+        # Further calls would cost money, and their answers would be lost with the error.
+        if self.client.stopped.is_set():
+            return
+        try:
+            answer = self.client.ask(call)
+        except BaseException:
+            self.client.stopped.set()
+            raise
         # SQLite's connections belong to one thread.
         with Cache(self.database) as cache:
             cache.put([(call.key, answer.encode())])
 
 
-def preview(settings: Settings, asked: Asked | None) -> str:
+def preview(settings: Settings, counts: Asked | None) -> str:
     """Return the calls of a run, their time and their cost."""
-    if asked is None:
+    if counts is None:
         return f"{settings.model}: calls are counted when the run has made prompts.parquet"
-    in_orders = asked.adjectives + asked.certificate
-    calls = in_orders * settings.orders + asked.prompts
+    in_orders = counts.adjectives + counts.certificate
+    calls = in_orders * settings.orders + counts.prompts
     hours = calls * SECONDS_PER_CALL / settings.workers / 3600
     text = (
         f"{settings.model}: at most {calls:,} calls ({in_orders:,} choices in {settings.orders} "
-        f"orders, {asked.prompts:,} in one), about {hours:.1f} h if a call takes "
+        f"orders, {counts.prompts:,} in one), about {hours:.1f} h if a call takes "
         f"{SECONDS_PER_CALL} s"
     )
     if settings.price is not None:
