@@ -51,9 +51,7 @@ if plan.generators:
     rule choose_texts:
         """Ask a further judge to choose each prompt's adjective, and the prompt, for all images."""
         input:
-            **plan.inputs(
-                "captions", "images", "files", "splits", "swapped", "prompts", "variants"
-            ),
+            **plan.inputs("captions", "images", "files", "splits", "swapped", "prompts", "variants"),
             manifests=plan.manifests(plan.generators),
             generated=plan.made_images(plan.generators),
             members=plan.judge.member_folders,
