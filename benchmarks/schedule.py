@@ -1,9 +1,9 @@
 """Print how long a run would take on any number of cores, from the logs of a finished one.
 
-Each job's CPU time and threads are in its benchmark file, and what it waits for follows from its
-inputs. Jobs start as cores become free, the one with the longest way to the end first. A job with
-several threads takes them all, and is divided evenly among them. Times of a machine with other work
-are too long.
+Each job's CPU time is in its benchmark file, and its rule says how many threads it can use. Jobs wait
+for those that make their inputs, and start as cores become free, the one with the longest way to the
+end first. A job with several threads takes them all, and is divided evenly among them. Times of a
+machine with other work are too long.
 """
 
 import csv
@@ -13,12 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from compclip.core.errors import require
 from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
+from workflow_scripts.mock_job import load_workflow
 
 START = 4.0  # seconds until the first job: Snakemake reads rules and files
 EACH = 0.25  # seconds of Snakemake for a job
@@ -77,12 +79,13 @@ def read_steps(config: Path) -> dict[str, Step]:
             makers = [maker[str(place)] for place in (path, *path.parents) if str(place) in maker]
             step.after.update(makers[:1])
         step.after.discard(name)
+    workflow = load_workflow(config)
     for step in steps.values():
-        read_times(step)
+        read_times(step, workflow)
     return steps
 
 
-def read_times(step: Step) -> None:
+def read_times(step: Step, workflow: Any) -> None:
     """Read what a job took; rules without a benchmark take no time worth counting."""
     file = Path(step.name).with_suffix(".benchmark.tsv")
     if not file.is_file():
@@ -90,7 +93,8 @@ def read_times(step: Step) -> None:
     with file.open(newline="") as lines:
         (row,) = csv.DictReader(lines, delimiter="\t")
     step.seconds = float(row["cpu_time"])
-    step.threads = int(row["threads"])
+    # The run had as many as its cores allowed; the rule says how many a job can use.
+    step.threads = int(workflow.get_rule(row["rule_name"]).resources["_cores"].value)
     step.torch = int("'torch': 1" in row["resources"])
 
 
