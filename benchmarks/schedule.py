@@ -1,9 +1,9 @@
 """Print how long a run would take on any number of cores, from the logs of a finished one.
 
-Each job's CPU time is in its benchmark file, and its rule says how many threads it can use. Jobs wait
-for those that make their inputs, and start as cores become free, the one with the longest way to the
-end first. A job with several threads takes them all, and is divided evenly among them. Times of a
-machine with other work are too long.
+Each job's CPU time is in its benchmark file, and its rule says how many threads it can use. Jobs
+wait for those that make their inputs, and start as cores become free, the one with the longest way
+to the end first. A job with several threads takes them all, and is divided evenly among them. Times
+of a machine with other work are too long.
 """
 
 import csv
