@@ -22,6 +22,7 @@ NOISE = 6  # standard deviation, of 255, so that a file has the size of a photog
 BATCH = 256
 CAPTIONS_EACH = 10
 WORDS = "a bird with black yellow red white wings bill crown belly and long short small".split()
+# What the paper's appendix trains.
 TRAINED_PARTS = [
     "visual.layer4.*",
     "visual.attnpool.*",

@@ -24,21 +24,12 @@ import yaml
 from PIL import Image
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.gpu import TRAINED_PARTS
 from benchmarks.speed import compared
 from compclip.clip.pixels import Item
 from compclip.core.identity.code import ROOT
 from compclip.dataset.sources import cub, sketch
 from compclip.judge.config import JudgeConfig
-
-# What the appendix trains; the rest as preset paper has it.
-TRAINED_PARTS = [
-    "visual.layer4.*",
-    "visual.attnpool.*",
-    "transformer.resblocks.11.*",
-    "ln_final.*",
-    "text_projection",
-    "logit_scale",
-]
 
 
 @dataclass(frozen=True)
