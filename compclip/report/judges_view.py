@@ -55,7 +55,10 @@ def verdict_lines(table: pd.DataFrame, unanswered_above: float) -> list[str]:
         with_verdict = rows[rows["verdict"].notna() & ~rows["verdict"].isin(ANCHOR_NAMES)]
         for row in with_verdict.to_dict("records"):
             texts.append(f"{row['generator']} {row['verdict']}")
-        lines.append(f"{judge}: {'; '.join(texts) or 'no verdicts'}.")
+        if with_verdict.empty:
+            reasons = rows["note"].dropna().unique()[:1]
+            texts.append(": ".join(["no verdicts", *reasons]))
+        lines.append(f"{judge}: {'; '.join(texts)}.")
     return lines
 
 
@@ -67,14 +70,16 @@ def certificate_lines(certificates: Mapping[str, Mapping[str, Any]]) -> list[Lin
     """
     lines = []
     # By member, since one seed of a judge may pass and another fail.
-    for members in certificates.values():
+    for judge, members in certificates.items():
         for member, certificate in members.items():
+            # The members of the leading judge are named by their seeds alone.
+            name = member if member.startswith(judge) else f"{judge}-{member}"
             for kind, result in certificate["kinds"].items():
                 cells = [_estimate(result["accuracy"]), TableCell(percent(result["chance"]))]
                 cells += [_estimate(result["text_only"]), _estimate(result["order_effect"])]
                 cells.append(TableCell(f"{result['n']:,}"))
                 mark = "" if certificate["passes"] else "fails"
-                lines.append(Line(f"{member}, {kind}", cells, mark))
+                lines.append(Line(f"{name}, {kind}", cells, mark))
     return lines
 
 

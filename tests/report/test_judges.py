@@ -1,6 +1,7 @@
 """What is composed by any judge, against the truth of a drawn world; and where judges agree."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from compclip.core.tables import HELD_OUT
 from compclip.report.judges import JudgedBy, agreement, compare_judges, scores_of_choices, tau
 from compclip.report.judges_view import (
     agreement_view,
+    certificate_lines,
     judge_lines,
     judged_generators,
     verdict_lines,
@@ -196,6 +198,27 @@ def test_a_silent_judge_is_named_first_and_differs() -> None:
     assert generators == [*CHANCES]
     lines = judge_lines(table, generators, HELD_OUT, "composes")
     assert [line.name for line in lines] == ["a", "silent"]
+
+
+def test_a_judge_that_fails_its_certificate_is_said_to() -> None:
+    judge = replace(judged(NamedColors(), "a"), passes=False)
+    (line,) = verdict_lines(compare_judges([judge], {}), 0.02)
+    assert line == "a: no verdicts: the judge fails its certificate or bias check."
+
+
+def test_members_of_the_leading_judge_are_named_with_it() -> None:
+    kinds = {
+        "adjective": {
+            "accuracy": None,
+            "chance": 0.5,
+            "text_only": None,
+            "order_effect": None,
+            "n": 3,
+        }
+    }
+    certificate = {"passes": True, "kinds": kinds}
+    lines = certificate_lines({"judge": {"0": certificate}, "vit": {"vit-0": certificate}})
+    assert [line.name for line in lines] == ["judge-0, adjective", "vit-0, adjective"]
 
 
 def test_tau_is_that_of_scipy() -> None:
