@@ -59,8 +59,8 @@ def compute_figures(composition: "ReleasedTables", figures: pd.DataFrame) -> pd.
         file = composition.folder / "choices" / f"{name}.parquet"
         choices[name] = read_table(file, TEXT_CHOICES)
     scores = [score for score in composition.controls if score.by_all_judges]
-    # As in the run: the leading judge also needs its bias check.
-    may_judge = passes[names[0]] and composition.bias_check.passes is not False
+    # As in the run: the leading judge's verdicts are those of the table.
+    may_judge = composition.bias_check.passes is not False
     leading = leading_judge(names[0], scores, composition.contents.anchors, may_judge)
     # Control generators were trained on nothing else than the split.
     return compare_judges(judges_of(leading, choices, kinds, passes), {})

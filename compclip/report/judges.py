@@ -71,8 +71,8 @@ class JudgedBy:
         scores: by all members of the judge.
         anchors: reference and usual pair of each split.
         unanswered: the fraction of choices without a usable answer.
-        passes: whether certificate and, of the leading judge, bias check say that it may judge;
-            None without a certificate.
+        passes: whether its certificate or, of the leading judge, its bias check says that it may
+            judge; None without a certificate.
     """
 
     judge: str
@@ -465,7 +465,8 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
 
     Returns:
         For each two judges: by split, tau of the generators' order with its interval over images,
-        and the held-out pairs on which they differ most; and generators with different verdicts.
+        and the held-out pairs on which they differ most; generators with different verdicts, and
+        how many have a verdict by both.
     """
     verdicts = table[table["verdict"].notna()].pivot(
         index="generator", columns="judge", values="verdict"
@@ -496,6 +497,7 @@ def agreement(judges: Sequence[JudgedBy], table: pd.DataFrame) -> list[dict[str,
                 "tau": taus,
                 "pairs": differing,
                 "verdicts": both[is_other].reset_index().to_dict("records"),
+                "with_both": len(both),
             }
         )
     return result

@@ -133,8 +133,13 @@ def agreement_view(agreements: Iterable[Mapping[str, Any]]) -> list[dict[str, An
         for gap in agreement["pairs"]:
             pairs.append(f"{pair_words(gap['pair'])} ({SPLIT_NAMES[gap['split']]}) {_text(gap)}")
         verdicts = [row["generator"] for row in agreement["verdicts"]]
+        text = "Their verdicts are the same."
+        if not agreement["with_both"]:
+            text = "No generator has a verdict by both."
+        elif verdicts:
+            text = f"Their verdicts differ on {', '.join(verdicts)}."
         result.append(
-            {"judges": agreement["judges"], "tau": taus, "pairs": pairs, "verdicts": verdicts}
+            {"judges": agreement["judges"], "tau": taus, "pairs": pairs, "verdicts": text}
         )
     return result
 

@@ -39,9 +39,9 @@ def read_judges(job: Job, layout: Layout, classes: pd.Series) -> list[JudgedBy]:
     params.oracle_generators = []
     scores = [score for score in read_all_scores(layout, params, classes) if score.by_all_judges]
     passes = passing(read_certificates(job, layout))
-    # Its verdicts are those of the table, which needs the bias check.
+    # Its verdicts are those of the table, which the bias check decides.
     bias_check = read_bias_check(layout, params.judges, params.max_bias)
-    may_judge = passes[params.leading] and bias_check.passes is not False
+    may_judge = bias_check.passes is not False
     leading = leading_judge(params.leading, scores, params.anchors, may_judge)
     return judges_of(leading, read_choices(layout, params), params.further, passes)
 
