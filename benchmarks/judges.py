@@ -53,7 +53,7 @@ from compclip.core.tables import (
 )
 from compclip.generate.generator import Context as DrawingContext
 from compclip.generate.generators import half
-from compclip.judge.certify import Certificate, certify, chance_corrected
+from compclip.judge.certify import LEAST_ADJECTIVES, Certificate, certify, chance_corrected
 from compclip.judge.chooser import Chooser, Context, JudgedImage, chances_of_scores
 from compclip.judge.kinds.clip import ClipChooser
 from compclip.judge.make_certificate import make_certificate, sample_items
@@ -482,9 +482,7 @@ def judges(world: World, folder: Path, stack: ExitStack) -> dict[str, Chooser]:
         if entry.kind == "clip":
             seed = world.config.seeds_of(settings)[0]
             model = models / f"{entry.name}-{seed}"
-            others[f"clip, {settings.tower.model if settings.tower else settings.model}"] = opened(
-                model
-            )
+            others[f"clip, {entry.name}"] = opened(model)
     return {
         "clip, seed 0": first,
         "clip, seed 1": second,
@@ -573,32 +571,38 @@ def followed_line(table: pd.DataFrame) -> str:
 def draw(table: pd.DataFrame, world: World, threshold: float) -> Figure:
     """Draw what passing judges find, and each judge's error by its certificate."""
     passes = passed(table, threshold)
-    figure = Figure(figsize=(WIDTH, 3.4))
-    found, errors = figure.subplots(1, 2)
+    figure = Figure(figsize=(WIDTH, 7))
+    found, errors = figure.subplots(2, 1)
     truths = [100 * world.truth(f"half_{100 * fraction:.0f}") for fraction in FRACTIONS]
     found.plot([0, 100], [0, 100], ":", color=GRAY, linewidth=1)
     looks = zip(table[passes].iterrows(), SERIES_COLORS, SERIES_MARKS, strict=False)
     for (_, row), color, mark in looks:
         values = [100 * row[f"half_{100 * fraction:.0f}"] for fraction in FRACTIONS]
-        found.plot(
-            truths, values, f"{mark}-", color=color, markersize=4, linewidth=1, label=row["judge"]
-        )
+        name = row["judge"]
+        found.plot(truths, values, f"{mark}-", color=color, markersize=4, linewidth=1, label=name)
     found.set_xlabel("drawn, %")
-    found.set_ylabel("found by judges that pass, %")
-    found.legend(fontsize=6, frameon=False)
+    found.set_ylabel("found, %")
     certified = table[table["adjective_low"].notna() & table["error"].notna()]
     x = 100 * certified["adjective_low"]
     y = 100 * certified["error"]
     errors.axvline(100 * threshold, linestyle=":", color=GRAY, linewidth=1)
     errors.axhline(100 * TARGET, linestyle=":", color=GRAY, linewidth=1)
     errors.plot(x, y, "o", color=SERIES_COLORS[0], markersize=4)
-    for (_, row), left, top in zip(certified.iterrows(), x, y, strict=True):
-        errors.annotate(row["judge"], (left, top), (3, 2), textcoords="offset points", fontsize=5)
-    errors.set_yscale("log")
-    errors.yaxis.set_major_formatter("{x:g}")
-    errors.set_xlabel("certificate: adjectives, lower end, chance-corrected, %")
+    for number, (_, row) in enumerate(certified.sort_values("error").iterrows()):
+        place = (100 * row["adjective_low"], 100 * row["error"])
+        # Away from the threshold, and neighbors above and below each other.
+        is_left = row["adjective_low"] <= threshold
+        shift = (-4 if is_left else 4, 3 if number % 2 else -7)
+        side = "right" if is_left else "left"
+        name = row["judge"].partition(" (")[0]
+        errors.annotate(name, place, shift, textcoords="offset points", fontsize=6, ha=side)
+    errors.set_ylim(bottom=0)
+    errors.margins(x=0.35)
+    errors.set_xlabel("certificate, adjectives, lower end, %")
     errors.set_ylabel("mean error, points")
-    return finish(figure, "Dotted: the truth; the threshold of the certificate, and 6 points.")
+    return finish(
+        figure, "Above: judges that pass. Dotted: the truth; the threshold, and 6 points."
+    )
 
 
 def certificate_columns(certificate: Certificate) -> dict[str, Any]:
@@ -643,7 +647,8 @@ def report(world: World, table: pd.DataFrame, picture: Path) -> str:
     # Every other judge, so that both halves have good and bad ones.
     by_accuracy = certified.sort_values("adjective_low", ignore_index=True)
     first, second = by_accuracy.iloc[::2], by_accuracy.iloc[1::2]
-    threshold = best_threshold(first)
+    best = best_threshold(first)
+    threshold = LEAST_ADJECTIVES
     passes = passed(table, threshold)
     with style():
         title = "What judges find of images of known truth, and their certificates"
@@ -670,11 +675,11 @@ def report(world: World, table: pd.DataFrame, picture: Path) -> str:
         "",
         "![What judges find of images of known truth, and their certificates](pictures/judges.svg)",
         "",
-        "Threshold of the lower end of the adjectives' accuracy, chance-corrected: "
-        f"{threshold:.2f}, chosen on {len(first)} judges ({', '.join(first['judge'])}) with "
-        f"{exceptions(first, threshold)} exceptions, tried on the other {len(second)} with "
-        f"{exceptions(second, threshold)}. An exception passes with an error above "
-        f"{100 * TARGET:.0f} points, or fails with a smaller one.",
+        f"A judge passes if the lower end of its accuracy is above {threshold:.2f}. An exception "
+        f"passes with an error above {100 * TARGET:.0f} points, or fails with a smaller one: "
+        f"{exceptions(first, threshold)} of {len(first)} judges ({', '.join(first['judge'])}) and "
+        f"{exceptions(second, threshold)} of the other {len(second)}. The best threshold of the "
+        f"first half, {best:.2f}, has {exceptions(first, best)} and {exceptions(second, best)}.",
     ]
     return "\n".join(lines)
 
