@@ -85,9 +85,9 @@ def _refuse(
     if not is_faulty.any():
         return
     row = table[is_faulty].iloc[0]
-    # Rows of files are named by their place, such as line 2.
-    location = row.name if isinstance(row.name, str) else f"row {row.name}"
-    message = f"{location}: {fault}, got {row[column]!a:.40} for image {row['image']!a}"
+    # Rows of files are named by their line, such as line 2.
+    row_name = row.name if isinstance(row.name, str) else f"row {row.name}"
+    message = f"{row_name}: {fault}, got {row[column]!a:.40} for image {row['image']!a}"
     raise UserError(f"{location}: {message}; correct or remove it")
 
 

@@ -34,7 +34,12 @@ SEEN = {
 def write_release(results: Path, folder: Path, **config: object) -> Path:
     """Write a release of the small run, as its rule does."""
     params = RUN | SEEN | {"results": results, "cache": folder.parent / "cache"}
-    params |= {"release": config, "scoring": Scoring(candidates=10).model_dump(mode="json")}
+    params |= {
+        "further": {},
+        "leading": "judge",
+        "release": config,
+        "scoring": Scoring(candidates=10).model_dump(mode="json"),
+    }
     make_release.main(job({}, {"release": folder}, **params))
     return folder
 

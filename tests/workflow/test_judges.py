@@ -174,7 +174,6 @@ def test_a_figure_that_does_not_follow_from_the_answers_is_named(
         ("judges.csv", lambda text: "generator,value\na,1\n"),
         ("judges.csv", lambda text: text.replace("other", "../other")),
         ("judges.csv", lambda text: text.replace("measure", "measured", 1)),
-        ("certificates/other.json", lambda text: "[]"),
         ("certificates/judge.json", lambda text: '{"0": {}}'),
     ],
 )
