@@ -37,7 +37,7 @@ from compclip.stats.interval import Estimate
 from compclip.stats.paired import holm, mcnemar
 
 # Least lower end of the chance-corrected accuracy on adjectives with which a judge gives verdicts:
-# chosen on half of the judges of docs/judges.md, and tried on the others.
+# chosen by `make judges` in its first run; docs/judges.md says how far it holds in another one.
 LEAST_ADJECTIVES = 0.52
 # Items of each kind in a run: enough for intervals of about 3 points, few enough to pay for.
 ITEMS = 300
