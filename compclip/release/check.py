@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RELEASE_FILE = "release.json"
 # What Snakemake, git and the Hub's client put at the top of a folder; it is never read.
 OF_TOOLS = (".snakemake_timestamp", ".git", ".gitattributes", ".cache")
-ROUNDING = 2e-6  # of a sum of numbers with six decimals
+ROUNDING = 2e-6  # of numbers with six decimals, and of a sum of two
 
 
 def files_in(folder: Path) -> Iterator[str]:
@@ -63,6 +63,13 @@ def check_files(folder: Path, contents: Contents) -> None:
         require(sha256(file) == expected, file, fault, DOWNLOAD)
         if file.suffix == ".parquet":
             check_expansion(file)
+
+
+def equal(a: Any, b: Any, tolerance: float = ROUNDING) -> bool:
+    """Return whether two JSON values are equal, numbers within ``tolerance``."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= tolerance
+    return bool(a == b)
 
 
 @contextmanager

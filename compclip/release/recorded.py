@@ -17,7 +17,7 @@ from compclip.core.artifacts.parquet import read_table
 from compclip.core.errors import require
 from compclip.core.settings.section import NAME
 from compclip.core.tables import TEXT_CHOICES
-from compclip.release.check import fitting
+from compclip.release.check import equal, fitting
 from compclip.release.file_models import DOWNLOAD
 from compclip.report.judges import compare_judges, judges_of, leading_judge, passing
 
@@ -28,7 +28,6 @@ FIGURES = "judges.csv"
 # The columns that name a figure.
 KEY = ["judge", "generator", "split", "measure"]
 NUMBERS = ["value", "same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high", "n"]
-TOLERANCE = 2e-6  # of numbers with six decimals
 
 
 def read_figures(composition: "ReleasedTables") -> pd.DataFrame | None:
@@ -83,23 +82,17 @@ def unequal_recorded(composition: "ReleasedTables") -> Iterator[str]:
 def _unequal_rows(composition: str, figures: pd.DataFrame, computed: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each cell that differs."""
     for told, expected in zip(_records(figures), _records(computed), strict=True):
-        location = ", ".join(str(expected[name]) for name in KEY if not pd.isna(expected[name]))
+        location = ", ".join(str(expected[name]) for name in KEY if expected[name] is not None)
         for name in (*KEY, *NUMBERS, "verdict"):
-            if not _equal(told[name], expected[name]):
+            if not equal(told[name], expected[name]):
                 fault = f"{name} is {told[name]!r}, {expected[name]!r} follows from the answers"
                 yield f"{composition}: {FIGURES}: {location}: {fault}"
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return table.astype(object).to_dict("records")
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if pd.isna(a) or pd.isna(b):
-        return bool(pd.isna(a) and pd.isna(b))
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return abs(a - b) <= TOLERANCE
-    return bool(a == b)
+    """Return the rows of a table as JSON values."""
+    values = table.astype(object)
+    return values.where(values.notna(), None).to_dict("records")
 
 
 def recorded_note(composition: "ReleasedTables") -> str:

@@ -23,6 +23,7 @@ from compclip.core.errors import require
 from compclip.core.identity.digests import sha256
 from compclip.core.settings.cli import Command
 from compclip.core.settings.section import CacheFolder
+from compclip.release.check import ROUNDING, equal
 from compclip.release.file_models import Name, Sha256, Strict, read_strictly
 from compclip.release.open_release import Release, ReleasedTables, open_release
 from compclip.release.recorded import recorded_note, unequal_recorded
@@ -45,7 +46,6 @@ from compclip.stats.r_precision import expected_top1
 
 # Values that do not depend on the distractors.
 OF_SPLIT = ("similarity", "adjective_first", "adjusted_first", "adjective_chosen")
-SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
 # Columns that name a figure in a line.
@@ -116,7 +116,7 @@ def _rank_faults(composition: ReleasedTables, table: pd.DataFrame) -> Faults:
     beaten = table["p_beaten"].to_numpy()
     tied = table["p_tied"].to_numpy()
     has_image = table["similarity"].notna().to_numpy()
-    is_above_one = beaten + tied > 1 + SIX_DECIMALS
+    is_above_one = beaten + tied > 1 + ROUNDING
     yield "p_beaten and p_tied are more than 1 together", is_above_one
     # The exact score is a function of the two, so a submission cannot choose it.
     expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
@@ -124,7 +124,7 @@ def _rank_faults(composition: ReleasedTables, table: pd.DataFrame) -> Faults:
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as
     # much.
     # Negated, so that NaN is far.
-    is_far = ~(difference <= rules.candidates * SIX_DECIMALS)
+    is_far = ~(difference <= rules.candidates * ROUNDING)
     yield "expected_top1 does not follow from p_beaten and p_tied", has_image & is_far
     # A sampled hit is random, but these two cases are certain.
     hit = table["hit"].to_numpy()
@@ -141,7 +141,7 @@ def _adjective_faults(table: pd.DataFrame, column: str, *, is_scored: bool) -> F
     adjectives = table["adjectives"].to_numpy()
     # The chance is 0 or, if k adjectives tie, 1 / k.
     ties = np.round(1 / np.where(first > 0, first, 1))
-    is_fraction = np.abs(first * ties - 1) < adjectives * SIX_DECIMALS
+    is_fraction = np.abs(first * ties - 1) < adjectives * ROUNDING
     is_possible = (first == 0) | is_fraction & (ties <= adjectives)
     # Without another adjective, or without an adjustment, there must be no value.
     has_choice = is_scored & (adjectives > 1)
@@ -233,13 +233,6 @@ def unequal_figures(submitted: Sequence[Any], computed: list[dict[str, Any]]) ->
                 yield f"scores: {location}: {difference}"
 
 
-def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
-    """Return whether two JSON values are equal, numbers within ``tolerance``."""
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return abs(a - b) <= tolerance
-    return a == b
-
-
 class Differences(NamedTuple):
     """What differs between a submission and what is computed from its images."""
 
@@ -262,10 +255,9 @@ def unequal_values(
     """
     # Similarities are float32 products, all other values have six decimals.
     is_similarity = np.array(MEASURED) == "similarity"
+    tolerances = np.where(is_similarity, SIMILARITY, ROUNDING)
     if same:
         tolerances = np.zeros(len(MEASURED))
-    else:
-        tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS)
     is_far = ~np.isclose(
         as_numbers(submitted), as_numbers(computed), rtol=0, atol=tolerances, equal_nan=True
     )
