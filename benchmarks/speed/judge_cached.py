@@ -126,7 +126,11 @@ def measure() -> dict[str, Any]:
 
         def decoded(batches: Sequence[np.ndarray], changes: object) -> Iterator[torch.Tensor]:
             for rows in batches:
-                pixels = next(judge.read_ahead([items[row] for row in rows], len(rows)))
+                pixels = next(
+                    judge.preprocess.read_ahead(
+                        [items[row] for row in rows], len(rows), judge.threads
+                    )
+                )
                 yield judge.model.encode_image(judge.preprocess.floats(pixels, device))
 
         def run(examples: Examples, epochs: int, kept: str) -> float:
@@ -171,7 +175,7 @@ def measure() -> dict[str, Any]:
         ours = timed(cached)
         after = timed(plain, size.plain_steps // 2, "after")
         begun = time.perf_counter()
-        next(judge.read_ahead(items[: size.batch], size.batch))
+        next(judge.preprocess.read_ahead(items[: size.batch], size.batch, judge.threads))
         decoding = time.perf_counter() - begun
     steps = size.images // size.batch * size.epochs
     seconds, operations = (

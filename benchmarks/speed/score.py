@@ -110,7 +110,11 @@ def forward(config: Config, generators: Sequence[str], name: str) -> float:
     )
     texts = sorted(set(pd.concat([prompts["text"], variants["text"], *pools])))
     judge = load_judge(folder.parent / "judges" / name, 1, "cpu")
-    parts = [*judge.read_ahead([(path, None) for path in paths.values()], config.score.batch)]
+    parts = [
+        *judge.preprocess.read_ahead(
+            [(path, None) for path in paths.values()], config.score.batch, judge.threads
+        )
+    ]
     begun = time.process_time()
     encode_batches(iter(parts), config.score.batch, Progress(len(paths), "images"), judge._images)
     judge.encode_texts(texts, config.score.batch)

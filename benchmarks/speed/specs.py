@@ -164,7 +164,9 @@ def measure(model: str = "ViT-B-32") -> dict[str, Any]:
                 )
             )
             assert (cosines_of(embedder, pairs) == cosines).all(), "the cache gives other scores"
-        parts = list(judge.read_ahead([(path, None) for path in first], batch))
+        parts = list(
+            judge.preprocess.read_ahead([(path, None) for path in first], batch, judge.threads)
+        )
         progress = Progress(len(first), "images")
         of_images = seconds(lambda: encode_batches(iter(parts), batch, progress, judge._images))[0]
         of_texts = seconds(lambda: judge.encode_texts(texts, batch))[0]

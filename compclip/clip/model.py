@@ -10,8 +10,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -277,9 +276,10 @@ class Judge:
         def encode(pixels: np.ndarray) -> torch.Tensor:
             return torch.cat([judge._images(pixels) for judge in (self, *judges)], dim=1)
 
+        batches = self.preprocess.read_ahead(items, batch, self.threads)
         progress = Progress(len(items), "images")
         with settled(self.threads):
-            return encode_batches(self.read_ahead(items, batch), batch, progress, encode)
+            return encode_batches(batches, batch, progress, encode)
 
     def encode_texts(self, texts: Sequence[str], batch: int, *judges: "Judge") -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them.
@@ -311,26 +311,6 @@ class Judge:
     def _texts(self, ids: np.ndarray) -> torch.Tensor:
         features = text_tower.encode(self.model, torch.from_numpy(ids).to(self.device))
         return F.normalize(features, dim=-1)
-
-    def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
-        """Yield batches of bytes, (n, height, width, 3); the next is read while this one is
-        encoded.
-        """
-        with ThreadPoolExecutor(self.threads) as pool:
-            reading: list[Future[np.ndarray]] = []  # the shards of a batch
-            for first in range(0, len(items), batch):
-                chosen = items[first : first + batch]
-                size = math.ceil(len(chosen) / self.threads)
-                submitted = []
-                for start in range(0, len(chosen), size):
-                    shard = chosen[start : start + size]
-                    submitted.append(pool.submit(self.preprocess.read, shard))
-                # After the submission, so that the next batch is read while this one is used.
-                if reading:
-                    yield np.concatenate([future.result() for future in reading])
-                reading = submitted
-            if reading:
-                yield np.concatenate([future.result() for future in reading])
 
 
 def encode_batches(

@@ -1,9 +1,11 @@
 """Convert image files to the pixels that a judge sees."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,13 +15,16 @@ from PIL import Image
 from compclip.clip.device import to_device
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
-from compclip.core.reading.pictures import BrokenImage, read_rgb
+from compclip.core.reading.pictures import BrokenImage, read_pixels
 
 Box = tuple[float, float, float, float]
 
 Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
 
 RESIZED_AT_ONCE = 1 << 20  # numbers (3 a pixel) of the images that are resized together
+BATCHES_AHEAD = 4  # read or being read, while another is used
+# Images that a thread reads in a row; small ones of a size are resized together.
+SHARD = 8
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
     "mode": "RGB",
@@ -74,6 +79,19 @@ def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tens
     return F.interpolate(images, size, mode=mode, align_corners=False, antialias=True)
 
 
+class Reading(NamedTuple):
+    """A batch of images that is being read."""
+
+    pixels: np.ndarray
+    shards: list[Future[None]]
+
+    def wait(self) -> np.ndarray:
+        """Return the pixels when all are read; raises UserError for a file that cannot be."""
+        for shard in self.shards:
+            shard.result()
+        return self.pixels
+
+
 class Preprocess:
     """open_clip's evaluation preprocessing in two steps: files to pixels, once, and pixels to
     floats, each time.
@@ -107,22 +125,61 @@ class Preprocess:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not
         an image.
         """
-        result = np.empty((len(items), *self.size, 3), np.uint8)
+        result = self._room(len(items))
+        self._read_into(items, result)
+        return result
+
+    def read_ahead(self, items: Sequence[Item], batch: int, threads: int) -> Iterator[np.ndarray]:
+        """Yield batches of what ``read`` returns; the next ones are read while this one is used.
+
+        UserError names a file that is not an image.
+        """
+        pool = ThreadPoolExecutor(threads)
+        ahead: deque[Reading] = deque()
+        try:
+            for first in range(0, len(items), batch):
+                ahead.append(self._start_reading(pool, items[first : first + batch]))
+                if len(ahead) > BATCHES_AHEAD:
+                    yield ahead.popleft().wait()
+            while ahead:
+                yield ahead.popleft().wait()
+        finally:
+            # The batches ahead are not read if a file is damaged or the caller stops.
+            pool.shutdown(cancel_futures=True)
+
+    def _start_reading(self, pool: ThreadPoolExecutor, items: Sequence[Item]) -> Reading:
+        """Start to read a batch in shards, so small that no thread waits for another's."""
+        pixels = self._room(len(items))
+        shards = []
+        for first in range(0, len(items), SHARD):
+            shard = slice(first, first + SHARD)
+            shards.append(pool.submit(self._read_into, items[shard], pixels[shard]))
+        return Reading(pixels, shards)
+
+    def _room(self, n: int) -> np.ndarray:
+        """Return an array for the bytes of n images, whose content is undefined."""
+        return np.empty((n, *self.size, 3), np.uint8)
+
+    def _read_into(self, items: Sequence[Item], result: np.ndarray) -> None:
+        """Write what ``read`` returns into ``result``."""
         decoded = ((row, self._decode(*item)) for row, item in enumerate(items))
         # Groups are read one after the other, so that only one is in memory.
         for (shape, _), group in groupby(decoded, _resize_group):
             rows, images = zip(*group, strict=True)
+            # Only a crop is copied if it is alone.
+            together = (
+                np.stack(images) if len(images) > 1 else np.ascontiguousarray(images[0])[None]
+            )
             try:
-                result[[*rows]] = self._fit(np.stack(images))
+                result[rows[0] : rows[-1] + 1] = self._fit(together)
             except ValueError as error:  # a side would have 0 pixels
                 fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error})"
                 raise UserError(f"{items[rows[0]][0]}: {fault}; replace or remove it") from error
-        return result
 
     def _decode(self, image: Path | IO[bytes], box: Box | None) -> np.ndarray:
         """Return the pixels of an image, (height, width, 3) bytes, cropped around its box."""
         try:
-            pixels = np.array(read_rgb(image))
+            pixels = read_pixels(image)
         except BrokenImage as error:
             fault = f"not a readable image ({error})"
             raise UserError(f"{image}: {fault}; replace or remove it") from error

@@ -110,7 +110,9 @@ class TrainingInputs:
         shape = (len(items), *judge.preprocess.size, 3)
         # On the CPU, where ``Preprocess.floats`` expects pixels.
         table = Activations(file, shape, torch.uint8, torch.device("cpu"))
-        batches = map(torch.from_numpy, judge.read_ahead(items, ITEMS_AT_ONCE))
+        batches = map(
+            torch.from_numpy, judge.preprocess.read_ahead(items, ITEMS_AT_ONCE, judge.threads)
+        )
         table = self._readable(table, batches, f"pixels of {len(items)} images")
 
         def features(
@@ -154,7 +156,7 @@ class TrainingInputs:
         shape = (len(items) * views, *row.shape[1:])
         table = Activations(file, shape, row.dtype, judge.device)
         # A batch's number selects the random stream of its changes.
-        numbered = enumerate(judge.read_ahead(items, ITEMS_AT_ONCE))
+        numbered = enumerate(judge.preprocess.read_ahead(items, ITEMS_AT_ONCE, judge.threads))
         batches = (run_views(batch, pixels) for batch, pixels in numbered)
         in_views = f" in {views} views" if views > 1 else ""
         description = f"{len(items)} images{in_views} after {point.last_frozen}"

@@ -151,7 +151,7 @@ def make_batch(
     """
     process_examples = examples[rows]
     files = [(example.image, None) for example in process_examples]
-    (pixels,) = judge.read_ahead(files, len(files))
+    (pixels,) = judge.preprocess.read_ahead(files, len(files), judge.threads)
     captions = [example.text for example in process_examples]
     caption_ids = tokenize(judge.tokenizer, captions)
     is_truncated = find_truncated_texts(judge.tokenizer, captions, caption_ids)

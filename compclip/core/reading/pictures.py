@@ -16,7 +16,7 @@ from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from compclip.core import limits
 from compclip.core.errors import memory_for
-from compclip.core.reading import colors
+from compclip.core.reading import colors, jpeg
 
 # Pillow reads more formats, some by running other programs (EPS).
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
@@ -26,6 +26,11 @@ SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 
 class BrokenImage(Exception):
     """The file is not a readable image; the message, which goes into artifacts, says why."""
+
+
+def _within_limits(width: int, height: int) -> bool:
+    is_narrow = max(width, height) > limits.ASPECT * min(width, height)
+    return width * height <= limits.PIXELS and not is_narrow
 
 
 @contextmanager
@@ -42,7 +47,7 @@ def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
                 # Pillow does so itself, unless its user lifts its limit.
                 if image.width * image.height > limits.PIXELS:
                     raise Image.DecompressionBombError
-                if max(image.size) > limits.ASPECT * min(image.size):
+                if not _within_limits(*image.size):
                     raise BrokenImage(
                         limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio")
                     )
@@ -167,6 +172,27 @@ def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     # Pillow would save a profile and a transparent color again, which no longer apply.
     shown.info.clear()
     return shown
+
+
+def read_pixels(file: Path | IO[bytes]) -> np.ndarray:
+    """Return the pixels of ``read_rgb``, (height, width, 3) bytes, faster for plain JPEG files.
+    Raises BrokenImage.
+    """
+    pixels = None
+    if isinstance(file, Path) and file.suffix.lower() in jpeg.SUFFIXES:
+        with memory_for(file):
+            pixels = _plain_pixels(file)
+    # Pillow reads all other files, and says what is wrong with damaged ones.
+    return np.array(read_rgb(file)) if pixels is None else pixels
+
+
+def _plain_pixels(file: Path) -> np.ndarray | None:
+    """Return the pixels of a plain JPEG file; None for other, damaged and too large ones."""
+    data = jpeg.read_plain(file)
+    size = None if data is None else jpeg.plain_size(data)
+    if data is None or size is None or not _within_limits(*size):
+        return None
+    return jpeg.decode(data)
 
 
 def keep_as_shown(
