@@ -22,6 +22,7 @@ rule measure_splits:
         "<logs>/divergence/measure_splits.log",
     benchmark:
         "<logs>/divergence/measure_splits.benchmark.tsv"
+    priority: 1  # long, and only the report waits for it
     conda:
         "../envs/text.yaml"
     resources:

@@ -101,8 +101,9 @@ def _list_sets(parents, sizes, branching, sets):
                 chosen[size] = node
                 chosen_children[parents[node]] += 1
                 size += 1
-                sets[filled, :size] = chosen[:size]
-                sets[filled, size:] = -1
+                # A loop: numba takes seconds to compile an assignment to a slice.
+                for i in range(max_nodes):
+                    sets[filled, i] = chosen[i] if i < size else -1
                 filled += 1
                 node += 1
             elif size > 1:
@@ -200,34 +201,51 @@ def _list_paths(parents, depths, max_nodes, hashes, codes, keys):
             if size > max_nodes:
                 codes[filled] = code
                 keys[filled] = key
-                paths[filled] = np.array((node, top, size))
+                paths[filled, 0] = node
+                paths[filled, 1] = top
+                paths[filled, 2] = size
                 filled += 1
     return paths
+
+
+@njit(cache=True)
+def _find(keys, by_key, key):
+    """Return the number of ``key`` among ``keys``, which ``by_key`` sorts."""
+    low = 0
+    high = len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[by_key[middle]] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return by_key[low]
 
 
 @njit(cache=True)
 def _list_inner(sets, removable, paths, keys, node_keys):
     """Return the compounds within each compound that are one node smaller, and their counts."""
     max_nodes = sets.shape[1]
-    inner_keys = np.empty(len(keys) * max_nodes, np.uint64)
+    by_key = np.argsort(keys)
+    inner = np.empty(len(keys) * max_nodes, np.int32)
     counts = np.zeros(len(keys), np.uint8)
     filled = 0
     for number in range(len(sets)):
         for i in range(max_nodes):
             if removable[number] >> i & 1:
                 # XOR with a member's key takes the member out of the set.
-                inner_keys[filled] = keys[number] ^ node_keys[sets[number, i]]
+                key = keys[number] ^ node_keys[sets[number, i]]
+                inner[filled] = _find(keys, by_key, key)
                 filled += 1
                 counts[number] += 1
     # A path loses its lower end or its top.
     for number in range(len(sets), len(keys)):
-        for end in paths[number - len(sets), :2]:
-            inner_keys[filled] = keys[number] ^ node_keys[end]
+        for end in range(2):
+            node = paths[number - len(sets), end]
+            inner[filled] = _find(keys, by_key, keys[number] ^ node_keys[node])
             filled += 1
         counts[number] = 2
-    by_key = np.argsort(keys)
-    positions = np.searchsorted(keys[by_key], inner_keys[:filled])
-    return by_key[positions].astype(np.int32), counts
+    return inner[:filled].copy(), counts
 
 
 @njit(cache=True)

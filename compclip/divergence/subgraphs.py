@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numba import njit
+from scipy import sparse
 
 from compclip.core.log import log
 from compclip.core.progress import Progress
@@ -79,6 +80,26 @@ def _sum(sample_begins, texts, begins, compounds, excess, n):
     return total
 
 
+@njit(cache=True)
+def _keep(begins, compounds, excess, column_of):
+    """Return the occurrences with an excess of compounds that have a column: where those of each
+    text begin, their columns and their excess.
+    """
+    kept_begins = np.zeros_like(begins)
+    columns = np.empty(len(compounds), np.int32)
+    kept_excess = np.empty(len(compounds), np.int32)
+    filled = 0
+    for text in range(len(begins) - 1):
+        for occurrence in range(begins[text], begins[text + 1]):
+            column = column_of[compounds[occurrence]]
+            if column >= 0 and excess[occurrence] > 0:
+                columns[filled] = column
+                kept_excess[filled] = excess[occurrence]
+                filled += 1
+        kept_begins[text + 1] = filled
+    return kept_begins, columns[:filled], kept_excess[:filled]
+
+
 class Forest:
     """The dependency trees of texts as flat arrays; a text without words has an empty tree."""
 
@@ -89,6 +110,11 @@ class Forest:
         self.heads = np.array(list(heads), np.int32)
         self.labels = _encode(tree.labels for tree in trees)
         self.relations = _encode(tree.relations for tree in trees)
+        codes = self.labels.codes
+        # (texts, words), how often each text has each word: a product sums equal entries.
+        self.words = sparse.csr_array(
+            (np.ones(len(codes)), codes, self.offsets), (len(trees), len(self.labels.names))
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -188,29 +214,17 @@ class FoundSubgraphs:
         # Only occurrences that can weigh are kept for the many sums to come.
         column_of = np.full(n_compounds, -1, np.int32)
         column_of[heaviest] = np.arange(len(heaviest))
-        columns = column_of[self.compounds]
-        can_weigh = (columns >= 0) & (excess > 0)
-        counted = np.flatnonzero(can_weigh)
-        begins = np.searchsorted(counted, self.begins)
-        columns = columns[counted]
-        excess = excess[counted]
+        begins, columns, excess = _keep(self.begins, self.compounds, excess, column_of)
 
         def totals(samples: Bags) -> Totals:
             sums = _sum(*samples, begins, columns, excess, len(heaviest))
-            return Totals(self._word_counts(samples), sums / number[heaviest])
+            times = np.bincount(samples.items, minlength=len(self.forest))
+            return Totals(times @ self.forest.words, sums / number[heaviest])
 
         def compound_name(column: int) -> str:
             return self.names(heaviest[[column]])[0]
 
         return Weighing(self.forest.labels.names.__getitem__, compound_name, totals)
-
-    def _word_counts(self, samples: Bags) -> np.ndarray:
-        """Return how often the samples have each word."""
-        times = np.bincount(samples.items, minlength=len(self.forest))
-        sizes = np.diff(self.forest.offsets)
-        times_of_nodes = np.repeat(times, sizes)
-        labels = self.forest.labels
-        return np.bincount(labels.codes, times_of_nodes, len(labels.names))
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
         """Return the ``keep`` compounds of largest weight above 0, ties by name, in the same order
