@@ -468,12 +468,14 @@ def _count_choices(config: Config, composition: str, judge: JudgeKind) -> Asked 
 
 def _preview_images(config: Config, generator: Generator, key: str, findings: Findings) -> None:
     """Note which images a generator lacks for the prompts that an earlier run has listed."""
-    from compclip.core.artifacts.parquet import read_table
-
     preview = load_kind(generator.kind).preview
+    if preview is None:
+        return
+    from compclip.core.artifacts.parquet import read_table  # slow to import
+
     for composition in config.compositions:
         prompts = config.data_folder / composition / "prompts.parquet"
-        if preview is None or not prompts.is_file():
+        if not prompts.is_file():
             continue
         with findings.errors_of(key):
             missing = preview(generator.settings(composition), read_table(prompts, PROMPTS))
