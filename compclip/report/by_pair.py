@@ -12,7 +12,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.scored import Scored
 from compclip.report.values import Values, values_of
-from compclip.stats.estimates import estimate_score
+from compclip.stats.estimates import estimate_values
 
 PAIR_COLUMNS = [
     "dataset",
@@ -32,7 +32,7 @@ def _columns(values: Values, measure: str) -> dict[str, Row]:
     columns = dict[str, Row]()
     for pair, rows in values.entries.groupby("pair").indices.items():
         # All entries have the same pair, so the interval for new pairs adds only other judges.
-        score = estimate_score(values.by_judge[rows], values.clusters[rows])
+        score = estimate_values(values.by_judge[rows], values.clusters[rows])
         columns[pair] = {
             measure: score.value,
             f"{measure}_low": score.new_pairs_low,

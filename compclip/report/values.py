@@ -10,7 +10,7 @@ from compclip.report.rows import Row
 from compclip.report.scored import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
-from compclip.stats.estimates import INTERVAL_COLUMNS, estimate_score
+from compclip.stats.estimates import INTERVAL_COLUMNS, estimate_values
 
 ENTRY_COLUMNS = [*ENTRY, "cluster", "pair"]
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
@@ -73,7 +73,7 @@ def column_values(score: Scored, column: str, *, with_image: bool = False) -> Va
 
 def mean_columns(values: Values) -> Row:
     """Return the columns of a score: its value, its intervals, and the error from each source."""
-    score = estimate_score(values.by_judge, values.clusters, values.pairs)
+    score = estimate_values(values.by_judge, values.clusters, values.pairs)
     columns = {name: getattr(score, name) for name in ("value", *INTERVAL_COLUMNS)}
     several_judges = values.by_judge.shape[1] > 1
     for source in ERROR_SOURCES:

@@ -94,9 +94,16 @@ def estimate_score(
         UserError: no entry has a value, or an argument is refused (docs/library.md).
     """
     by_judge = _by_judge(values)
+    require_length(len(by_judge), "values", images=images, pairs=pairs)
+    return estimate_values(by_judge, images, pairs)
+
+
+def estimate_values(
+    by_judge: np.ndarray, images: ArrayLike, pairs: ArrayLike | None = None
+) -> ScoreEstimate:
+    """Return what ``estimate_score`` does, of values (n, J) of a run, which need no check."""
     # An entry counts for all judges or for none, so that judges score the same entries.
     has_value = ~np.isnan(by_judge).any(axis=1)
-    require_length(len(by_judge), "values", images=images, pairs=pairs)
     require(has_value.any(), "values", "no entry has a value")
     cells = _cells(by_judge, images, pairs, has_value)
     judges = by_judge[has_value].mean(axis=0)
