@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what needs a GPU, in one call of less than eight minutes: a step and a training of the paper's judge, scoring, and the
 # tests of `make test-gpu`. Needs 13 GB of disk, a checkout, and Python 3.11 or newer (PYTHON=…) with
-#   torch with CUDA, torchvision, timm, numpy, pandas, pyarrow, numba, scipy, pillow, pydantic, pydantic-settings, pyyaml,
+#   torch with CUDA, torchvision, timm, numpy, pandas, pyarrow, numba, scipy, pillow, simplejpeg, pydantic, pydantic-settings, pyyaml,
 #   open_clip_torch, ftfy, safetensors, huggingface_hub, tqdm; for the tests also pytest, hypothesis, filelock, snakemake.
 # Without a GPU, for a trial: IMAGES=64 EPOCHS=2 TRAINED=64 bash benchmarks/gpu.sh
 set -uo pipefail

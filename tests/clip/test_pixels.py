@@ -97,3 +97,39 @@ def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
         UserError, match=r"line\.png: 300 x 1 pixels cannot be resized \(.*\); replace or remove it"
     ):
         preprocess(16, resize_mode="longest").read([(tmp_path / "line.png", None)])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_images_read_ahead_come_in_order(tmp_path: Path, threads: int) -> None:
+    items: list[pixels.Item] = []
+    for number in range(83):
+        items.append((tmp_path / f"{number}.png", None))
+        Image.fromarray(NOISE[number % 50 :][:30, :25]).save(tmp_path / f"{number}.png")
+    small = preprocess(16)
+    batches = list(small.read_ahead(items, 10, threads))
+    assert [len(batch) for batch in batches] == [10] * 8 + [3]
+    np.testing.assert_array_equal(np.concatenate(batches), small.read(items))
+    assert list(small.read_ahead([], 10, threads)) == []
+    # The images of earlier batches come before the error.
+    (tmp_path / "31.png").write_bytes(b"damaged")
+    reading = small.read_ahead(items, 10, threads)
+    np.testing.assert_array_equal(next(reading), batches[0])
+    with pytest.raises(UserError, match=r"31\.png: not a readable image"):
+        list(reading)
+
+
+def test_images_are_read_ahead_only_as_far_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.fromarray(NOISE).save(tmp_path / "a.png")
+    reads = []
+
+    def read_pixels(file: Path) -> np.ndarray:
+        reads.append(file)
+        return NOISE
+
+    monkeypatch.setattr(pixels, "read_pixels", read_pixels)
+    reading = preprocess(16).read_ahead([(tmp_path / "a.png", None)] * 200, 5, 2)
+    next(reading)
+    reading.close()
+    assert 5 <= len(reads) <= 5 * (pixels.BATCHES_AHEAD + 1)

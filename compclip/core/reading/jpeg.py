@@ -49,7 +49,8 @@ def plain_size(data: bytes) -> tuple[int, int] | None:
                 return size
             if marker in FRAMES:
                 bits, height, width, channels = struct.unpack_from(">BHHB", data, place + 4)
-                if bits != 8 or channels not in (1, 3):
+                is_repeated = size is not None  # so that the size is that of the decoder
+                if bits != 8 or channels not in (1, 3) or is_repeated:
                     return None
                 size = height, width
             elif marker not in PLAIN_SEGMENTS:
