@@ -105,8 +105,35 @@ def test_limits_hold_for_plain_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(limits, "PIXELS", 97 * 151 - 1)
     with pytest.raises(BrokenImage, match="too many pixels"):
         read_pixels(file)
+
+
+def test_what_cannot_be_opened_is_refused_as_by_pillow(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_pixels(tmp_path / "missing.jpg")
+    (tmp_path / "folder.jpg").mkdir()
+    (tmp_path / "loop.jpg").symlink_to(tmp_path / "loop.jpg")
+    (tmp_path / "file.jpg").write_bytes(b"")
+    names = (
+        "folder.jpg",
+        "loop.jpg",
+        "file.jpg",
+        "file.jpg/a.jpg",
+        f"{'long' * 80}.jpg",
+        "a\0.jpg",
+    )
+    for name in names:
+        fault = by_us(tmp_path / name)
+        assert isinstance(fault, str) and fault == by_pillow(tmp_path / name)
+        assert str(tmp_path) not in fault
+
+
+@pytest.mark.parametrize("start", [b"\xff\xe0\x00\x08JFIF\x00\x01", b"\xff\xee\x00\x08Adobe\x00"])
+def test_a_short_segment_is_refused_as_by_pillow(tmp_path: Path, start: bytes) -> None:
+    content = saved(Image.fromarray(SCENE), "JPEG")
+    file = tmp_path / "a.jpg"
+    file.write_bytes(content[:2] + start + content[2:])
+    assert not is_fast(file)
+    assert by_us(file) == by_pillow(file) == "no image of a known format"
 
 
 @pytest.mark.parametrize("settings", [{}, {"progressive": True}], ids=str)

@@ -4,7 +4,6 @@ Pillow and simplejpeg use the same decoder, libjpeg-turbo. Pillow writes 4 bytes
 numpy copies while no other thread of Python can run; simplejpeg writes into an array.
 """
 
-import os
 import struct
 from pathlib import Path
 
@@ -18,18 +17,20 @@ FRAMES = frozenset({0xC0, 0xC1, 0xC2})
 # Tables, restart interval, JFIF, Adobe's color transform, comment. Others may have an orientation
 # or a color profile.
 PLAIN_SEGMENTS = frozenset({0xC4, 0xDB, 0xDD, 0xE0, 0xEE, 0xFE})
+# Of JFIF and Adobe segments; Pillow refuses shorter ones, which libjpeg accepts.
+SHORTEST = {0xE0: 9, 0xEE: 9}
 SCAN = 0xDA
 # A file without end is not read into memory; the largest image of 8 bits is smaller.
 MOST_BYTES = 1 << 28
 
 
 def read_plain(file: Path) -> bytes | None:
-    """Return the bytes of a JPEG file, None for other files; raises OSError."""
+    """Return the bytes of a JPEG file, None for other files, pipes and folders; raises OSError."""
+    if not file.is_file() or file.stat().st_size > MOST_BYTES:
+        return None
     with open(file, "rb", buffering=0) as opened:
         start = opened.read(len(START))
-        if start != START or os.fstat(opened.fileno()).st_size > MOST_BYTES:
-            return None
-        return start + opened.read()
+        return start + opened.read() if start == START else None
 
 
 def plain_size(data: bytes) -> tuple[int, int] | None:
@@ -53,7 +54,7 @@ def plain_size(data: bytes) -> tuple[int, int] | None:
                 if bits != 8 or channels not in (1, 3) or is_repeated:
                     return None
                 size = height, width
-            elif marker not in PLAIN_SEGMENTS:
+            elif marker not in PLAIN_SEGMENTS or length < SHORTEST.get(marker, 0):
                 return None
             place += 2 + length
     except struct.error:  # the file ends before the scan

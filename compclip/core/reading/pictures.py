@@ -178,17 +178,20 @@ def read_pixels(file: Path | IO[bytes]) -> np.ndarray:
     """Return the pixels of ``read_rgb``, (height, width, 3) bytes, faster for plain JPEG files.
     Raises BrokenImage.
     """
-    pixels = None
-    if isinstance(file, Path) and file.suffix.lower() in jpeg.SUFFIXES:
-        with memory_for(file):
-            pixels = _plain_pixels(file)
-    # Pillow reads all other files, and says what is wrong with damaged ones.
-    return np.array(read_rgb(file)) if pixels is None else pixels
+    with memory_for(file):
+        pixels = _plain_pixels(file) if isinstance(file, Path) else None
+        # Pillow reads all other files, and says what is wrong with damaged ones.
+        return np.array(read_rgb(file)) if pixels is None else pixels
 
 
 def _plain_pixels(file: Path) -> np.ndarray | None:
     """Return the pixels of a plain JPEG file; None for other, damaged and too large ones."""
-    data = jpeg.read_plain(file)
+    if file.suffix.lower() not in jpeg.SUFFIXES:
+        return None
+    try:
+        data = jpeg.read_plain(file)
+    except OSError:
+        return None
     size = None if data is None else jpeg.plain_size(data)
     if data is None or size is None or not _within_limits(*size):
         return None
