@@ -8,8 +8,9 @@ of a machine with other work are too long.
 
 import csv
 import heapq
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ from compclip.core.settings import cli
 from compclip.core.settings.cli import Command
 from workflow_scripts.mock_job import load_workflow
 
+# What ``score_images`` logs: its CPU seconds before and after it embeds, and the number of judges.
+EMBEDDED = re.compile(r"embedded from CPU second ([\d.]+) to ([\d.]+) for (\d+) judges")
 START = 4.0  # seconds until the first job: Snakemake reads rules and files
 EACH = 0.25  # seconds of Snakemake for a job
 
@@ -40,21 +43,23 @@ class Step:
 
     Attributes:
         seconds: CPU time of the job and its children.
-        threads: the most that it may use.
+        parts: CPU seconds of each part of it, and the most cores that this can use.
+        threads: the cores that it gets, by those of the run.
         torch: units of the resource that keeps two models from sharing cores.
         after: names of the jobs that it waits for.
     """
 
     name: str
     seconds: float = 0.0
-    threads: int = 1
+    parts: list[tuple[float, int]] = field(default_factory=list)
+    threads: dict[int, int] = field(default_factory=dict)
     torch: int = 0
     after: set[str] = field(default_factory=set)
 
     def on(self, cores: int) -> tuple[float, int]:
         """Return seconds and cores that it takes."""
-        taken = min(self.threads, cores)
-        return EACH + self.seconds / taken, taken
+        taken = min(self.threads.get(cores, 1), cores)
+        return EACH + sum(seconds / min(taken, most) for seconds, most in self.parts), taken
 
 
 def read_summary(config: Path) -> list[dict[str, str]]:
@@ -66,8 +71,10 @@ def read_summary(config: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(lines[first:], delimiter="\t"))
 
 
-def read_steps(config: Path) -> dict[str, Step]:
-    """Return the jobs of a finished run by their names."""
+def read_steps(config: Path, cores: Sequence[int]) -> dict[str, Step]:
+    """Return the jobs of a finished run by their names, with the threads on each number of
+    cores.
+    """
     rows = read_summary(config)
     maker = {row["output_file"]: row["log-file(s)"] or row["rule"] for row in rows}
     steps: dict[str, Step] = {}
@@ -80,13 +87,13 @@ def read_steps(config: Path) -> dict[str, Step]:
             makers = [maker[str(place)] for place in (path, *path.parents) if str(place) in maker]
             step.after.update(makers[:1])
         step.after.discard(name)
-    workflow = load_workflow(config)
+    workflows = {number: load_workflow(config, cores=number) for number in cores}
     for step in steps.values():
-        read_times(step, workflow)
+        read_times(step, workflows)
     return steps
 
 
-def read_times(step: Step, workflow: Any) -> None:
+def read_times(step: Step, workflows: Mapping[int, Any]) -> None:
     """Read what a job took; rules without a benchmark take no time worth counting."""
     file = Path(step.name).with_suffix(".benchmark.tsv")
     if not file.is_file():
@@ -94,9 +101,16 @@ def read_times(step: Step, workflow: Any) -> None:
     with file.open(newline="") as lines:
         (row,) = csv.DictReader(lines, delimiter="\t")
     # Snakemake's ``cpu_time`` misses processes that end between two of its samples.
-    step.seconds = float(DONE.findall(Path(step.name).read_text(encoding="utf-8"))[-1])
+    log = Path(step.name).read_text(encoding="utf-8")
+    step.seconds = float(DONE.findall(log)[-1])
+    step.parts = [(step.seconds, max(workflows))]
+    for before, after, judges in EMBEDDED.findall(log):
+        start, end = float(before), float(after)
+        # Scoring is divided among judges.
+        step.parts = [(start, 1), (end - start, max(workflows)), (step.seconds - end, int(judges))]
     # The run had as many as its cores allowed; the rule says how many a job can use.
-    step.threads = int(workflow.get_rule(row["rule_name"]).resources["_cores"].value)
+    for cores, workflow in workflows.items():
+        step.threads[cores] = int(workflow.get_rule(row["rule_name"]).resources["_cores"].value)
     step.torch = int("'torch': 1" in row["resources"])
 
 
@@ -140,7 +154,7 @@ def simulate(steps: Mapping[str, Step], cores: int) -> tuple[float, list[str]]:
 
 
 def main(command: Schedule) -> None:
-    steps = read_steps(command.config)
+    steps = read_steps(command.config, command.cores)
     total = sum(step.seconds for step in steps.values())
     require(total, command.config, "no benchmark files", "run it, then ask again")
     print(f"{len(steps)} jobs, {total:.0f} CPU seconds")

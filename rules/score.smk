@@ -34,9 +34,13 @@ if plan.generators:
         priority: 1  # the longest jobs of their stage begin first
         conda:
             "../envs/torch.yaml"
-        threads: plan.config.threads
+        threads: plan.config.threads * plan.score.processes(workflow.resource_settings.cores)
         resources:
-            **plan.model_resources(plan.config.judge.device, 8000, minutes=plan.score.minutes),
+            **plan.model_resources(
+                plan.config.judge.device,
+                plan.score.memory(workflow.resource_settings.cores),
+                minutes=plan.score.minutes,
+            ),
         params:
             **plan.score.params,
             **plan.score.encoding_params,

@@ -135,6 +135,11 @@ def _replace_by_group(processes: int, real_file: str) -> None:
     os.execv(sys.executable, [sys.executable, *launch, real_file])
 
 
+def cpu_seconds() -> float:
+    """Return the user and system time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
 def run_script(main: Callable[[Job], None]) -> None:
     """Run the script of a rule, which is ``__main__``; on failure print one line and exit with
     1.
@@ -167,6 +172,4 @@ def run_script(main: Callable[[Job], None]) -> None:
             run_checked(main, job, step, snakemake.input, snakemake.output)
         else:
             main(job)
-        # User and system time of this process and of its children.
-        cpu_seconds = sum(os.times()[:4])
-        log.info("done in %.1f CPU seconds", cpu_seconds)
+        log.info("done in %.1f CPU seconds", cpu_seconds())

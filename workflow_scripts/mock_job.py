@@ -31,13 +31,14 @@ def load_workflow(
     config: str | Path | None = "config.yaml",
     snakefile: Path = WORKFLOW_ROOT / "Snakefile",
     folder: Path = WORKFLOW_ROOT,
+    cores: int = 1,
 ) -> Workflow:
     """Return the workflow for a config file, with paths relative to the working ``folder``."""
     # Settings as of a plain ``snakemake``.
     output_settings = OutputSettings()
     workflow = Workflow(
         config_settings=ConfigSettings(configfiles=[Path(config)] if config else []),
-        resource_settings=ResourceSettings(cores=1),
+        resource_settings=ResourceSettings(cores=cores),
         workflow_settings=WorkflowSettings(),
         output_settings=output_settings,
         logger_manager=LoggerManager(logger, output_settings),

@@ -17,6 +17,7 @@ from compclip.core.identity.code import code_hash
 from compclip.core.identity.digests import has_changed, sha256
 from compclip.core.identity.vector_cache import VectorCache
 from compclip.core.log import log
+from compclip.core.processes import map_in_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +112,7 @@ class Embedder:
     with_same_pixels: list[Embedder] = field(default_factory=list)
     # The same for judges that also see the same tokens.
     with_same_tokens: list[Embedder] = field(default_factory=list)
+    processes: int = 1  # that encode, forked
 
     def images(
         self, items: Sequence[BoxedFile], checked: Mapping[str, str] | None = None
@@ -185,12 +187,17 @@ class Embedder:
             is_missing[rows] = False
         missing = np.flatnonzero(is_missing)
         log.info("%s: %d distinct, %d to encode", request.unit, len(distinct), len(missing))
-        size = BATCHES_HELD * self.batch
         judges = [embedder.judge for embedder in sharing]
-        for start in range(0, len(missing), size):
-            rows = missing[start : start + size]
+        size = BATCHES_HELD * self.batch
+        groups = [missing[start : start + size] for start in range(0, len(missing), size)]
+
+        def encode(rows: np.ndarray) -> np.ndarray:
+            return request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
+
+        processes = max(1, min(self.processes, len(groups)))
+        encoded_groups = map_in_processes(encode, groups, processes)
+        for rows, encoded in zip(groups, encoded_groups, strict=True):
             keys = [distinct[row] for row in rows]
-            encoded = request.encode(first[rows].tolist(), judges).astype(np.float32, copy=False)
             # The columns of the judges follow each other.
             vectors, *of_sharing = np.split(encoded, 1 + len(judges), axis=1)
             check(rows, vectors)  # before they are stored

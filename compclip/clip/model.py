@@ -438,9 +438,9 @@ def _load_saved(folder: Path, threads: int, device: str) -> Judge:
     with settled(threads):
         built, name, crop = read_judge(folder)
         fold_norms(built.model)
-    preprocess = Preprocess(built.preprocess_cfg, crop)
-    torch_device = find_device(device, model_cfg=built.model_cfg)
-    judge = Judge(built.model, built.tokenizer(), preprocess, torch_device, threads)
+        preprocess = Preprocess(built.preprocess_cfg, crop)
+        torch_device = find_device(device, model_cfg=built.model_cfg)
+        judge = Judge(built.model, built.tokenizer(), preprocess, torch_device, threads)
     judge.name = name
     judge.hash = judge_hash(folder)
     return judge

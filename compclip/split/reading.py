@@ -17,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +45,7 @@ GRADES = WORDS.degree_adverbs.union(
 )
 COLOR = re.compile("colou?r")  # the beginning of words that name a color: `a bill of black color`
 MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
+WORDS_KEPT = 1 << 12
 # Other words in a row of adjectives: `a bright black, white and mostly brown`.
 IN_ROW = GRADES.union(
     SUFFIXES, WORDS.joins, WORDS.indefinite_articles, WORDS.painted, WORDS.becoming, ["of"]
@@ -160,8 +162,13 @@ def _word(items: list[TextItem], i: int) -> str:
 
 def _is_participle(text: str, noun: TextItem) -> bool:
     """Return whether a noun is used as a participle: `red headed`."""
-    surface = normalize(text[noun.start : noun.end]).text
-    return surface.lower().endswith("ed")
+    return _ends_in_ed(text[noun.start : noun.end])
+
+
+# Remembered, because a few words are asked for again and again.
+@lru_cache(WORDS_KEPT)
+def _ends_in_ed(surface: str) -> bool:
+    return normalize(surface).text.lower().endswith("ed")
 
 
 def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:

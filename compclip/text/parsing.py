@@ -1,21 +1,14 @@
 """Parse each distinct text once, by worker processes, with a cache."""
 
-import multiprocessing
-import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import connection
 from pathlib import Path
-from threading import Thread
 from typing import Protocol, TypeVar
 
-from compclip.core.errors import UserError
 from compclip.core.identity.cache import Cache
 from compclip.core.log import log
+from compclip.core.processes import map_in_processes
 from compclip.core.progress import Progress
 
 T = TypeVar("T")
@@ -32,48 +25,6 @@ class Parser(Protocol):
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
-
-
-_parser: Parser | None = None
-
-
-def _start(parser: Parser) -> None:
-    global _parser
-    _parser = parser
-    # Otherwise a worker whose parent was killed would wait forever.
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    connection.wait([parent.sentinel])
-    os._exit(1)
-
-
-def _work(texts: Sequence[str]) -> list[bytes]:
-    assert _parser is not None
-    return _parser.parse(texts)
-
-
-def _parse_all(parser: Parser, texts: Sequence[str], processes: int) -> Iterator[list[bytes]]:
-    """Yield the values of texts in their order, a chunk at a time."""
-    chunks = _slices(texts, CHUNK)
-    if processes == 1:
-        yield from map(parser.parse, chunks)
-        return
-    # A forked worker shares the loaded pipeline; forking is safe only on Linux.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(parser,)) as pool:
-        try:
-            yield from pool.map(_work, chunks)
-        except BrokenProcessPool as error:
-            raise UserError(
-                f"--processes {processes}: a worker was killed, probably out of memory; run again "
-                "to resume"
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _slices(items: Sequence[T], size: int) -> list[Sequence[T]]:
@@ -93,7 +44,8 @@ def _fill(
     last_write = time.monotonic()
     try:
         with Progress(len(new), unit) as progress:
-            for values in _parse_all(parser, [texts[key] for key in new], processes):
+            chunks = _slices([texts[key] for key in new], CHUNK)
+            for values in map_in_processes(parser.parse, chunks, processes):
                 parsed += zip(islice(remaining_keys, len(values)), values, strict=True)
                 progress.add(len(values))
                 if time.monotonic() - last_write > STORED:

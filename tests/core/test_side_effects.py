@@ -77,7 +77,7 @@ ALLOWED = {
     # Only scripts call `skip_torch`.
     "compclip/text/language.py": {"sys.modules", "del sys.modules"},
     # A worker's own copy.
-    "compclip/text/parsing.py": {"global _parser"},
+    "compclip/core/processes.py": {"global _function"},
 }
 # Calls that set something for the process; prefixes end in _.
 SETTERS = {

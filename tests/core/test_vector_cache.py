@@ -9,6 +9,7 @@ import numpy as np
 from compclip.core.errors import UserError
 from compclip.core.identity.cache import key
 from compclip.core.identity.vector_cache import VectorCache
+from compclip.core.processes import map_in_processes
 from tests.core.processes import run_at_once
 
 
@@ -54,6 +55,22 @@ def test_processes_see_what_others_put(tmp_path: Path) -> None:
     with VectorCache(path) as cache:
         assert stored(cache, names) == {}
         run_at_once(_fill, [(path, names[:20]), (path, names[20:])])
+        assert stored(cache, names).keys() == set(names)
+
+
+def test_a_forked_process_connects_again(tmp_path: Path) -> None:
+    with VectorCache(tmp_path / "c.sqlite") as cache:
+        put(cache, ["1"])
+
+        def add(name: str) -> set[str]:
+            """Store a vector, and return which are stored."""
+            cache.reconnect()
+            put(cache, [name])
+            return set(stored(cache, ["1", name]))
+
+        assert list(map_in_processes(add, ["2", "3"], 2)) == [{"1", "2"}, {"1", "3"}]
+        put(cache, ["4"])
+        names = ["1", "2", "3", "4"]
         assert stored(cache, names).keys() == set(names)
 
 

@@ -2,6 +2,7 @@
 distractors.
 """
 
+import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -37,6 +38,48 @@ def run(results: Path, generator: str, output: str = "out", **scoring: Any) -> t
     folder = results.parent / output
     main(make_job(results, generator, scores=folder, scoring=scoring))
     return folder, read_json(folder / "summary.json")
+
+
+def test_processes_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = build(tmp_path)
+    monkeypatch.setattr("compclip.clip.embed.BATCHES_HELD", 1)
+
+    def load(folder: Path, *_: Any) -> FakeJudge:
+        """Return a judge that notes its processes; those of the two folders disagree."""
+        sign = float(folder.name)
+
+        def embed(text: str) -> np.ndarray:
+            (tmp_path / "processes" / str(os.getpid())).touch()
+            return sign * FakeJudge.embed(text)
+
+        judge = FakeJudge()
+        judge.name, judge.embed = folder.name, embed
+        judge.hash = judge.name * 8
+        return judge
+
+    monkeypatch.setattr("compclip.clip.model.load_judge", load)
+
+    def files_by(processes: int) -> dict[str, bytes]:
+        """Score with an empty cache, and return what is written."""
+        (tmp_path / "processes").mkdir()
+        folder = tmp_path / f"by {processes}"
+        job = make_job(results, "good", scores=folder, batch=8, cache=folder / "cache")
+        names = ["1", "-1"]
+        job.params.judges = names
+        job.input.judges = [Path(name) for name in names]
+        job.output.scores = [folder / "scores" / name for name in names]
+        job.output.bias = [folder / "bias" / f"{name}.json" for name in names]
+        main(replace(job, threads=processes))
+        files = [*folder.glob("scores/*/*"), *folder.glob("bias/*")]
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+    one = files_by(1)
+    assert [file.name for file in (tmp_path / "processes").iterdir()] == [str(os.getpid())]
+    (tmp_path / "processes").rename(tmp_path / "process")
+    assert files_by(3) == one
+    assert len(one) == 2 * (2 * 3 + 2)
+    # No judge has encoded in the process that divides the work.
+    assert str(os.getpid()) not in {file.name for file in (tmp_path / "processes").iterdir()}
 
 
 read = cache(pd.read_parquet)

@@ -85,9 +85,7 @@ def test_a_run_resumes_after_it_or_a_worker_was_killed(
     shouted(parser, tmp_path, ["a", "b", "c", "d", "e"])
     assert parser.seen == ["a", "b", "c", "d", "e"]
     monkeypatch.setattr(parsing, "CHUNK", 1)
-    with pytest.raises(
-        UserError, match="^--processes 2: a worker was killed, .*; run again to resume"
-    ):
+    with pytest.raises(UserError, match="^2 processes: one was killed, .*; run again to resume"):
         shouted(Shout(), tmp_path, ["a", "die", "b"], 2)
     assert shouted(Shout(), tmp_path, ["a", "b"], 2) == [b"A", b"B"]
 

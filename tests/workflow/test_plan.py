@@ -73,6 +73,21 @@ def test_shared_judges_are_trained_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cores", "processes", "memory"),
+    [(None, 1, 8000), (1, 1, 8000), (2, 1, 8000), (4, 2, 12000), (8, 4, 16000), (100, 16, 16000)],
+)
+def test_scoring_gets_an_equal_part_of_the_cores(
+    cores: int | None, processes: int, memory: int
+) -> None:
+    run = {"compositions": ["color", "shape"], "judge": {"seeds": [0, 1, 2]}}
+    score = plan_of(threads=1, **run).score
+    assert (score.processes(cores), score.memory(cores)) == (processes, memory)
+    # Torch with several threads cannot be forked.
+    score = plan_of(threads=3, **run).score
+    assert (score.processes(cores), score.memory(cores)) == (1, 8000)
+
+
 def test_a_composition_may_have_judges_of_its_own() -> None:
     plan = plan_of(judge={"seeds": [3], "shared": False})
     assert plan.judge.folders == ["r/sketch/color/judges/3", "r/sketch/shape/judges/3"]

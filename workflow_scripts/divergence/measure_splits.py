@@ -31,6 +31,7 @@ from compclip.divergence.measure_splits import (
     search_texts,
 )
 from compclip.pairs.engine import Extractor
+from compclip.text.language import skip_torch
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.inputs import sample_images
 from workflow_scripts.job import Job, run_script
@@ -63,6 +64,7 @@ def main(job: Job) -> None:
     read = job.input
     params = job.params
     settings = DivergenceConfig.model_validate(params.settings)
+    skip_torch(params.model)
     images = choose_images(job)
     captions = read_table(read.captions, CAPTIONS, [*CAPTION_KEY, "text"], images)
     all_swapped = [read_table(file, SWAPPED, images=images) for file in read.swapped]

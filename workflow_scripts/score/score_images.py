@@ -4,8 +4,10 @@ One process runs all judges of a composition, because each start costs as much a
 run. A killed job finds its embeddings in the cache.
 """
 
+import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -19,6 +21,7 @@ from compclip.core.artifacts.heldout import read_heldout
 from compclip.core.artifacts.parquet import read_table
 from compclip.core.identity.digests import file_digests
 from compclip.core.log import log
+from compclip.core.processes import map_in_processes
 from compclip.core.tables import MANIFEST
 from compclip.score.adjust import choose_adjustment
 from compclip.score.bias import BiasCheck
@@ -36,7 +39,7 @@ from compclip.score.score_images import (
     score_images,
 )
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run_script
+from workflow_scripts.job import Job, cpu_seconds, run_script
 from workflow_scripts.score.generator_scores import (
     Inputs,
     JudgedSets,
@@ -95,6 +98,7 @@ class ScoringTask:
 
     inputs: Inputs
     captions: list[str]  # ``inputs.captions``, which are sorted once
+    texts: list[str]  # captions and variants
     # In memory until all judges have scored them, because numbering their captions, finding the
     # variants of their prompts and drawing their distractors is slow.
     sets_by_generator: Mapping[str, list[EntrySet]]
@@ -108,11 +112,13 @@ def read_task(job: Job) -> ScoringTask:
     inputs = read_inputs(job)
     # There is no folder of the data set's images in the run if they are the user's.
     image_folders = filter(None, [job.input.files, *job.input.generated])
+    captions = inputs.captions
     sets_by_generator = read_generators(job, inputs)
     share_derived(chain.from_iterable(sets_by_generator.values()))
     return ScoringTask(
         inputs,
-        captions=inputs.captions,
+        captions=captions,
+        texts=captions + inputs.variants["text"].tolist(),
         sets_by_generator=sets_by_generator,
         bias_entries=read_bias_entries(job, inputs),
         # Embeddings are cached by them; a file without one here is digested when it is embedded.
@@ -122,16 +128,33 @@ def read_task(job: Job) -> ScoringTask:
     )
 
 
-def score_by_judge(
-    job: Job, task: ScoringTask, embedder: Embedder, files: JudgeFiles, truncated: set[str]
-) -> dict[str, Any]:
-    """Score all generators by one judge, and write the scores; return the judge's bias.
+@dataclass(frozen=True)
+class Member:
+    """A judge of the run."""
 
-    truncated: the captions that the judge truncates.
-    """
+    files: JudgeFiles
+    embedder: Embedder
+    truncated: set[str]  # the captions that it truncates
+
+
+def open_members(job: Job, task: ScoringTask, embedders: Sequence[Embedder]) -> Iterator[Member]:
+    """Yield the judges with their files."""
+    tokenizer = None
+    truncated = set[str]()
+    for files, embedder in zip(judge_files(job), embedders, strict=True):
+        # Judges that were trained on the same captions have equal tokenizers.
+        if tokenizer is None or embedder.judge.tokenizer != tokenizer:
+            tokenizer = embedder.judge.tokenizer
+            truncated = find_truncated(embedder.judge, task.captions)
+        yield Member(files, embedder, truncated)
+
+
+def score_by_judge(job: Job, task: ScoringTask, member: Member) -> dict[str, Any]:
+    """Score all generators by one judge, and write the scores and its bias, which is returned."""
+    log.info("judge %s", member.files.name)
+    embedder = member.embedder
     inputs = task.inputs
-    variants = inputs.variants
-    embed_texts = embed_once(embedder, task.captions + variants["text"].tolist())
+    embed_texts = embed_once(embedder, task.texts)
 
     def embed_images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(list(map(task.find_item, paths)), task.digests)
@@ -142,7 +165,7 @@ def score_by_judge(
     adjustment = choose_adjustment(
         prompts,
         inputs.images,
-        variants,
+        inputs.variants,
         embed_texts=embed_texts,
         embed_images=embed_images,
         seed=job.params.seed,
@@ -154,15 +177,51 @@ def score_by_judge(
             multiple,
         )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-    judge_settings = judge | {"judge_epochs": files.epochs, "adjustment": multiple}
-    for (name, sets), folder in zip(task.sets_by_generator.items(), files.scores, strict=True):
+    judge_settings = judge | {"judge_epochs": member.files.epochs, "adjustment": multiple}
+    folders = member.files.scores
+    for (name, sets), folder in zip(task.sets_by_generator.items(), folders, strict=True):
         scores = score_images(sets, inputs.rules, embed_texts, embed_images, adjustment, number)
         captions = set[str]().union(*(entry_set.texts for entry_set in sets))
-        counts = {"captions": len(captions), "truncated_captions": len(truncated & captions)}
+        counts = {"captions": len(captions), "truncated_captions": len(member.truncated & captions)}
         write_scores(job, inputs, name, JudgedSets(scores, judge_settings | counts), folder)
     composition = {"dataset": job.params.dataset, "composition": job.wildcards.composition}
-    bias = measure_bias(embed_texts, embed_images, adjustment, task.bias_entries)
-    return composition | judge | bias
+    bias = composition | judge
+    bias |= measure_bias(embed_texts, embed_images, adjustment, task.bias_entries)
+    write_json(bias, member.files.bias)
+    return bias
+
+
+def embed_for_all(task: ScoringTask, members: Sequence[Member]) -> None:
+    """Fill the judges' caches with all images and captions, so that files are read once, and what
+    follows can be divided among processes.
+    """
+    tables = [entry_set.entries for sets in task.sets_by_generator.values() for entry_set in sets]
+    for by_split in task.bias_entries.by_images.values():
+        tables += [asked.rows for asked in by_split.values()]
+    paths = dict.fromkeys(chain.from_iterable(table["path"] for table in tables))
+    items = list(map(task.find_item, paths))
+    for member in members:
+        member.embedder.images(items, task.digests)
+        member.embedder.texts(task.texts)
+
+
+def score_member(job: Job, task: ScoringTask, members: Sequence[Member], number: int) -> Any:
+    """Do what ``score_by_judge`` does by the judge of this number, maybe in a forked process."""
+    member = members[number]
+    if multiprocessing.parent_process():
+        # The others' processes write to their caches themselves.
+        embedder = replace(member.embedder, with_same_pixels=[], with_same_tokens=[], processes=1)
+        embedder.cache.reconnect()
+        member = replace(member, embedder=embedder)
+    return score_by_judge(job, task, member)
+
+
+def processes_of(job: Job, embedders: Sequence[Embedder]) -> int:
+    """Return in how many processes the job encodes and scores."""
+    # A process that has used a GPU, or several threads of torch, cannot be forked.
+    on_cpu = all(str(embedder.judge.device) == "cpu" for embedder in embedders)
+    can_fork = sys.platform == "linux" and on_cpu and job.params.threads == 1
+    return job.threads if can_fork else 1
 
 
 def main(job: Job) -> None:
@@ -171,20 +230,21 @@ def main(job: Job) -> None:
     opened = open_embedders(
         job.input.judges, params.batch, params.threads, params.device, params.cache
     )
-    bias_by_judge: dict[str, dict[str, Any]] = {}
-    tokenizer = None
-    truncated = set[str]()
     with opened as embedders:
-        for files, embedder in zip(judge_files(job), embedders, strict=True):
-            log.info("judge %s", files.name)
-            # Judges that were trained on the same captions have equal tokenizers.
-            if tokenizer is None or embedder.judge.tokenizer != tokenizer:
-                tokenizer = embedder.judge.tokenizer
-                truncated = find_truncated(embedder.judge, task.captions)
-            bias = score_by_judge(job, task, embedder, files, truncated)
-            write_json(bias, files.bias)
-            bias_by_judge[files.name] = bias
-    bias_check = BiasCheck(bias_by_judge, params.max_bias)
+        processes = processes_of(job, embedders)
+        for embedder in embedders:
+            embedder.processes = processes
+        members = list(open_members(job, task, embedders))
+        started = cpu_seconds()
+        embed_for_all(task, members)
+        # benchmarks/schedule.py reads this.
+        times = started, cpu_seconds(), len(members)
+        log.info("embedded from CPU second %.1f to %.1f for %d judges", *times)
+        score = partial(score_member, job, task, members)
+        numbers = range(len(members))
+        biases = list(map_in_processes(score, numbers, min(processes, len(members))))
+    names = [member.files.name for member in members]
+    bias_check = BiasCheck(dict(zip(names, biases, strict=True)), params.max_bias)
     for note in filter(None, (bias_check.note, bias_check.unrecognized_note)):
         log.info("%s: %s", job.location, note)
 

@@ -19,6 +19,7 @@ from workflow_scripts.workflow.rule_values import Wildcards, gpus, section, with
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
 # Kinds of the user's own images and models.
 USERS_KINDS = ("folder", "diffusers")
+MOST_PROCESSES = 16  # of a job that scores
 SCORE_FIGURES = ("composed", "scores", "pairs", "loss")
 
 
@@ -320,6 +321,23 @@ class ScorePlan:
         self.scenes = [
             f"{run.in_composition}/generated/{name}/scenes.parquet" for name in generate.with_scenes
         ]
+
+    def processes(self, cores: int | None) -> int:
+        """Return the processes of a job that scores: an equal part of the run's cores for each
+        composition.
+        """
+        # Torch with several threads cannot be forked.
+        if cores is None or self._run.config.threads > 1:
+            return 1
+        part = cores // len(self._run.compositions)
+        return min(max(1, part), MOST_PROCESSES)
+
+    def memory(self, cores: int | None) -> int:
+        """Return the MB of a job that scores: as many for each judge that scores at the same
+        time.
+        """
+        judges = min(self.processes(cores), len(self._run.judges))
+        return 4000 * (1 + judges)
 
     def _with_known_scenes(self, source: SourcePlan) -> list[str]:
         """Return the generators that record their scenes, and those that show real sketches."""

@@ -52,15 +52,27 @@ class Cache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         check_locks(self.path.parent)
         with self._errors():
-            self.db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
-            # If its type is damaged, a blob is read as text, which may not be UTF-8.
-            self.db.text_factory = bytes
+            self.db = self._connect()
             # Values take a few kilobytes, which smaller pages would split. This affects only a new
             # file.
             self.db.execute("PRAGMA page_size=16384")
             self.db.execute("PRAGMA synchronous=NORMAL")
             columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
             self.db.execute(f"CREATE TABLE IF NOT EXISTS entries ({columns})")
+
+    def _connect(self) -> sqlite3.Connection:
+        connected = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+        # If its type is damaged, a blob is read as text, which may not be UTF-8.
+        connected.text_factory = bytes
+        return connected
+
+    def reconnect(self) -> None:
+        """Connect again, in a forked process: SQLite forbids to use, and to close, the parent's
+        connection.
+        """
+        self._of_parent = self.db
+        with self._errors():
+            self.db = self._connect()
 
     def __enter__(self) -> Self:
         return self

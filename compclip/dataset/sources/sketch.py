@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field
 
 from compclip.core import seeds
+from compclip.core.processes import map_in_processes
 from compclip.core.progress import track
 from compclip.core.settings.section import Count, Section
 from compclip.dataset.sketch.captions import SketchCaption, caption_scene
@@ -120,16 +118,8 @@ def load(
 
 def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> Iterator[T]:
     """Yield ``draw(number)`` for the numbers below ``count``, in order."""
-    numbers = range(count)
-    if processes == 1:
-        yield from track(map(draw, numbers), count, unit)
-        return
-    # Forked processes start faster; other systems than Linux do not fork safely.
-    method = "fork" if sys.platform == "linux" else "spawn"
-    context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(processes, context) as pool:
-        results = pool.map(draw, numbers, chunksize=BIRDS_PER_TASK)
-        yield from track(results, count, unit)
+    drawn = map_in_processes(draw, range(count), processes, BIRDS_PER_TASK)
+    yield from track(drawn, count, unit)
 
 
 CAPTION_COLUMNS = ["image_id", "caption_id", "class_id", "text"]
