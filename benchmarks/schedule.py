@@ -2,8 +2,9 @@
 
 Each job's CPU time is in its log, and its rule says how many threads it can use. Jobs
 wait for those that make their inputs, and start as cores become free, the one with the longest way
-to the end first. A job with several threads takes them all, and is divided evenly among them. Times
-of a machine with other work are too long.
+to the end first. A job with several threads takes them all, and is divided evenly among them;
+scoring itself, after images and captions are embedded, among its judges. Times of a machine with
+other work are too long.
 """
 
 import csv

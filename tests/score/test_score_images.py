@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.schedule import EMBEDDED
 from compclip.clip.tokens import WordTokenizer
 from compclip.core.artifacts.files import read_json
 from compclip.core.artifacts.parquet import read_table, write_table
@@ -40,7 +41,10 @@ def run(results: Path, generator: str, output: str = "out", **scoring: Any) -> t
     return folder, read_json(folder / "summary.json")
 
 
-def test_processes_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_change_no_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="compclip")
     results = build(tmp_path)
     monkeypatch.setattr("compclip.clip.embed.BATCHES_HELD", 1)
 
@@ -78,6 +82,7 @@ def test_processes_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "processes").rename(tmp_path / "process")
     assert files_by(3) == one
     assert len(one) == 2 * (2 * 3 + 2)
+    assert len(EMBEDDED.findall(caplog.text)) == 2
     # No judge has encoded in the process that divides the work.
     assert str(os.getpid()) not in {file.name for file in (tmp_path / "processes").iterdir()}
 

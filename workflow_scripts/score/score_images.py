@@ -1,7 +1,8 @@
 """Score the images of all generators by each judge, and measure the bias of each judge.
 
-One process runs all judges of a composition, because each start costs as much as scoring a small
-run. A killed job finds its embeddings in the cache.
+One job runs all judges of a composition, because each start costs as much as scoring a small run.
+With several cores it forks: processes share the encoding, then each scores by one judge. A killed
+job finds its embeddings in the cache.
 """
 
 import multiprocessing
