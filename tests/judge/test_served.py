@@ -439,12 +439,13 @@ def test_a_server_that_is_not_there_is_an_error_in_one_line(tmp_path: Path) -> N
         opened(server, tmp_path, retries=1).choose(images, [TEXTS])
 
 
-def test_a_failed_call_ends_the_retries_of_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_first_refused", [True, False])
+def test_a_failed_call_ends_the_retries_of_others(tmp_path: Path, is_first_refused: bool) -> None:
     images = pictures(tmp_path, 2)
 
     def model(request: Request) -> Any:
         is_first = np.asarray(Image.open(io.BytesIO(request.png)))[0, 0, 0] == 0
-        if is_first:
+        if is_first == is_first_refused:
             time.sleep(0.2)
             return (400, b"no")
         return (429, b"", {"Retry-After": "60"})

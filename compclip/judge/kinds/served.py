@@ -222,8 +222,12 @@ class Client:
         self.opener = build_opener(_EveryStatus)
         self.stopped = Event()  # ends the retries when another call has failed
 
-    def ask(self, call: Call) -> str:
-        """Return the answer to a call; UserError if the server refuses it, or fails too often."""
+    def ask(self, call: Call) -> str | None:
+        """Return the answer to a call, or None if another call has failed meanwhile.
+
+        Raises:
+            UserError: the server refuses the call, or fails too often.
+        """
         body = self._body(call)
         for number in range(self.settings.retries + 1):
             wait = min(FIRST_WAIT * 2**number, LONGEST_WAIT)
@@ -242,9 +246,8 @@ class Client:
             limited = f"rate limited; retry after {wait:.0f} s"
             require(is_short, self.address, limited, "answers so far are kept")
             is_last = number == self.settings.retries
-            # Waits, unless another call has failed for good.
-            if is_last or self.stopped.wait(wait):
-                break
+            if not is_last and self.stopped.wait(wait):
+                return None
         remedy = "check the server and run again; answers so far are kept"
         raise UserError(f"{self.address}: {fault} in each of {number + 1} tries; {remedy}")
 
@@ -436,6 +439,8 @@ class ServedChooser:
         except BaseException:
             self.client.stopped.set()
             raise
+        if answer is None:
+            return
         # SQLite's connections belong to one thread.
         with Cache(self.database) as cache:
             cache.put([(call.key, answer.encode())])
