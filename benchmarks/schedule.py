@@ -43,7 +43,6 @@ class Step:
     """A job of the run.
 
     Attributes:
-        seconds: CPU time of the job and its children.
         parts: CPU seconds of each part of it, and the most cores that this can use.
         threads: the cores that it gets, by those of the run.
         torch: units of the resource that keeps two models from sharing cores.
@@ -51,11 +50,15 @@ class Step:
     """
 
     name: str
-    seconds: float = 0.0
     parts: list[tuple[float, int]] = field(default_factory=list)
     threads: dict[int, int] = field(default_factory=dict)
     torch: int = 0
     after: set[str] = field(default_factory=set)
+
+    @property
+    def seconds(self) -> float:
+        """The CPU time of the job and its children."""
+        return sum(seconds for seconds, _ in self.parts)
 
     def on(self, cores: int) -> tuple[float, int]:
         """Return seconds and cores that it takes."""
@@ -103,12 +106,12 @@ def read_times(step: Step, workflows: Mapping[int, Any]) -> None:
         (row,) = csv.DictReader(lines, delimiter="\t")
     # Snakemake's ``cpu_time`` misses processes that end between two of its samples.
     log = Path(step.name).read_text(encoding="utf-8")
-    step.seconds = float(DONE.findall(log)[-1])
-    step.parts = [(step.seconds, max(workflows))]
+    done = float(DONE.findall(log)[-1])
+    step.parts = [(done, max(workflows))]
     for before, after, judges in EMBEDDED.findall(log):
         start, end = float(before), float(after)
         # Scoring is divided among judges.
-        step.parts = [(start, 1), (end - start, max(workflows)), (step.seconds - end, int(judges))]
+        step.parts = [(start, 1), (end - start, max(workflows)), (done - end, int(judges))]
     # The run had as many as its cores allowed; the rule says how many a job can use.
     for cores, workflow in workflows.items():
         step.threads[cores] = int(workflow.get_rule(row["rule_name"]).resources["_cores"].value)

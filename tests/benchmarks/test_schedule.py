@@ -4,13 +4,12 @@ from benchmarks.schedule import EACH, START, Step, simulate
 
 
 def job(name: str, seconds: float, threads: int = 1, after: str = "") -> Step:
-    parts = [(seconds, 16)]
-    return Step(name, seconds, parts, {2: threads, 16: threads}, after=set(after.split()))
+    return Step(name, [(seconds, 16)], {2: threads, 16: threads}, after=set(after.split()))
 
 
 def test_each_part_of_a_job_uses_as_many_cores_as_it_can() -> None:
     parts = [(9.0, 1), (64.0, 16), (24.0, 3)]
-    step = Step("score", 97.0, parts, threads={2: 1, 16: 8})
+    step = Step("score", parts, threads={2: 1, 16: 8})
     assert step.on(2) == (EACH + 97, 1)
     assert step.on(16) == (EACH + 9 + 8 + 8, 8)
 
